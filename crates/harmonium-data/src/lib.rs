@@ -1,0 +1,1 @@
+//! Data sets: embedded, generated and read from files.

@@ -1,0 +1,14 @@
+//! Slices in, slices out: the arithmetic under harmonium.
+//!
+//! This crate knows nothing of machines or layers. It holds the number type ([`Real`]), the random
+//! [`Stream`]s, bit-packed rows ([`bits`]) and the products, element-wise functions and samplers that
+//! run over them. It is the only crate of the workspace in which `unsafe` may appear, and every fast
+//! kernel has a slow twin in [`reference`] that it is tested against.
+
+pub mod bits;
+mod real;
+pub mod reference;
+mod stream;
+
+pub use real::Real;
+pub use stream::{Key, Stream};

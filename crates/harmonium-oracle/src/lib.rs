@@ -1,0 +1,1 @@
+//! Naive f64 enumeration and quadrature straight from E(x). Tests only.

@@ -1,0 +1,2 @@
+//! Train, sample and judge Boltzmann machines.
+#![forbid(unsafe_code)]

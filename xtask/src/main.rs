@@ -1,0 +1,2 @@
+//! `cargo xtask`: what CI runs, and the benches.
+fn main() {}
