@@ -6,9 +6,13 @@
 //! kernel has a slow twin in [`reference`] that it is tested against.
 
 pub mod bits;
+mod elementwise;
+mod isa;
+mod math;
 mod real;
 pub mod reference;
 mod stream;
 
+pub use isa::Isa;
 pub use real::Real;
 pub use stream::{Key, Stream};

@@ -1,0 +1,143 @@
+//! Element-wise functions against the formulas in libm's f64.
+
+use harmonium_kernels::Real;
+use libm::{exp, log, log1p, tanh};
+use proptest::prelude::*;
+
+fn softplus(x: f64) -> f64 {
+    x.max(0.0) + log1p(exp(-x.abs()))
+}
+fn sigmoid(x: f64) -> f64 {
+    let e = exp(-x.abs());
+    if x < 0.0 {
+        e / (1.0 + e)
+    } else {
+        1.0 / (1.0 + e)
+    }
+}
+fn ln2cosh(x: f64) -> f64 {
+    x.abs() + log1p(exp(-2.0 * x.abs()))
+}
+
+/// Largest |got − want| relative to `want`, in f64; values below `floor` are compared absolutely.
+fn relative(got: f64, want: f64, floor: f64) -> f64 {
+    if got == want {
+        0.0
+    } else {
+        (got - want).abs() / want.abs().max(floor)
+    }
+}
+
+fn check<T: Real>(name: &str, f: fn(&mut [T]), g: fn(f64) -> f64, range: f64, tolerance: f64) {
+    let mut points: Vec<T> = (-40_000..=40_000)
+        .map(|k| T::of(f64::from(k) / 40_000.0 * range))
+        .collect();
+    points.extend((0..400).map(|k| T::of(libm::exp(f64::from(k - 380) / 10.0))));
+    points.extend((0..400).map(|k| T::of(-libm::exp(f64::from(k - 380) / 10.0))));
+    let mut values = points.clone();
+    f(&mut values);
+    for (&x, &y) in points.iter().zip(&values) {
+        let want = g(x.f64());
+        let error = relative(y.f64(), want, T::min_positive_value().f64() * 4.0);
+        assert!(
+            error <= tolerance,
+            "{name}({x}) = {y}, expected {want}, relative error {error:e}"
+        );
+    }
+}
+
+#[test]
+fn f64_within_1e_15() {
+    check::<f64>("exp", f64::exp_slice, exp, 700.0, 1e-15);
+    check::<f64>("sigmoid", f64::sigmoid_slice, sigmoid, 40.0, 1e-15);
+    check::<f64>("tanh", f64::tanh_slice, tanh, 25.0, 1e-15);
+    check::<f64>("softplus", f64::softplus_slice, softplus, 40.0, 1e-15);
+    check::<f64>("ln2cosh", f64::ln2cosh_slice, ln2cosh, 40.0, 1e-15);
+}
+
+#[test]
+fn f32_within_4_ulp() {
+    let ulp = f64::from(f32::EPSILON);
+    check::<f32>("exp", f32::exp_slice, exp, 85.0, 2.0 * ulp);
+    check::<f32>("sigmoid", f32::sigmoid_slice, sigmoid, 40.0, 2.0 * ulp);
+    check::<f32>("tanh", f32::tanh_slice, tanh, 12.0, 3.0 * ulp);
+    check::<f32>("softplus", f32::softplus_slice, softplus, 40.0, 2.0 * ulp);
+    check::<f32>("ln2cosh", f32::ln2cosh_slice, ln2cosh, 40.0, 2.0 * ulp);
+}
+
+fn extremes<T: Real>() {
+    let x = [-1e4, 1e4, f64::NEG_INFINITY, f64::INFINITY, f64::NAN, 0.0].map(T::of);
+    let on = |f: fn(&mut [T])| {
+        let mut y = x;
+        f(&mut y);
+        y.map(|y| y.f64())
+    };
+    assert_eq!(
+        on(T::exp_slice)[..4],
+        [0.0, f64::INFINITY, 0.0, f64::INFINITY]
+    );
+    assert_eq!(on(T::sigmoid_slice)[..4], [0.0, 1.0, 0.0, 1.0]);
+    assert_eq!(on(T::tanh_slice)[..4], [-1.0, 1.0, -1.0, 1.0]);
+    assert_eq!(on(T::softplus_slice)[..4], [0.0, 1e4, 0.0, f64::INFINITY]);
+    assert_eq!(
+        on(T::ln2cosh_slice)[..4],
+        [1e4, 1e4, f64::INFINITY, f64::INFINITY]
+    );
+    for f in [
+        T::exp_slice,
+        T::sigmoid_slice,
+        T::tanh_slice,
+        T::softplus_slice,
+        T::ln2cosh_slice,
+    ] {
+        assert!(on(f)[4].is_nan());
+    }
+    assert_eq!(on(T::sigmoid_slice)[5], 0.5);
+    assert!(on(T::tanh_slice)[5] == 0.0 && on(T::tanh_slice)[5].is_sign_positive());
+    assert_eq!(T::softplus_sum(&x[..2]), 1e4);
+}
+
+#[test]
+fn extreme_inputs() {
+    extremes::<f32>();
+    extremes::<f64>();
+}
+
+fn groups<T: Real>(x: &[f64], q: usize, tolerance: f64) {
+    let x: Vec<T> = x[..x.len() / q * q].iter().map(|&x| T::of(x)).collect();
+    let mut p = x.clone();
+    T::softmax_groups(&mut p, q);
+    let mut l = vec![T::zero(); x.len() / q];
+    T::logsumexp_groups(&x, q, &mut l);
+    let mut total = 0.0;
+    for (g, x) in x.chunks(q).enumerate() {
+        let max = x.iter().fold(f64::NEG_INFINITY, |m, x| m.max(x.f64()));
+        let z: f64 = x.iter().map(|x| exp(x.f64() - max)).sum();
+        let want = max + log(z);
+        total += want;
+        assert!(relative(l[g].f64(), want, 1.0) <= tolerance);
+        for (x, p) in x.iter().zip(&p[g * q..]) {
+            assert!((p.f64() - exp(x.f64() - max) / z).abs() <= tolerance);
+        }
+    }
+    assert!(relative(T::logsumexp_sum(&x, q), total, 1.0) <= tolerance);
+}
+
+proptest! {
+    #[test]
+    fn softmax_and_logsumexp(x in prop::collection::vec(-50.0..50.0f64, 0..300), q in 1usize..30) {
+        groups::<f64>(&x, q, 2e-15 * 10.0);
+        groups::<f32>(&x, q, 2e-6);
+    }
+
+    #[test]
+    fn sums_are_the_sums_of_the_terms(x in prop::collection::vec(-30.0..30.0f64, 0..300)) {
+        let want: f64 = x.iter().map(|&x| softplus(x)).sum();
+        prop_assert!(relative(f64::softplus_sum(&x), want, 1.0) < 1e-14);
+        let want: f64 = x.iter().map(|&x| ln2cosh(x)).sum();
+        prop_assert!(relative(f64::ln2cosh_sum(&x), want, 1.0) < 1e-14);
+        let y: Vec<f32> = x.iter().map(|&x| x as f32).collect();
+        let want: f64 = y.iter().map(|&x| softplus(f64::from(x))).sum();
+        prop_assert!(relative(f32::softplus_sum(&y), want, 1.0) < 3e-7);
+    }
+}
