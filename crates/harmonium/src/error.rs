@@ -1,0 +1,101 @@
+//! The one error type of the library.
+
+use std::path::PathBuf;
+
+/// What went wrong, with what was expected and what was found.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Two things that must have the same size do not.
+    #[error("{what}: expected {expected}, got {got}")]
+    Shape {
+        /// The array, layer or argument.
+        what: String,
+        /// The size it must have.
+        expected: String,
+        /// The size it has.
+        got: String,
+    },
+    /// A value outside what its unit kind or parameter allows.
+    #[error("{what}: {got} is not allowed, expected {expected}")]
+    Value {
+        /// Which parameter, or which row and column.
+        what: String,
+        /// The allowed values.
+        expected: String,
+        /// The value found.
+        got: String,
+    },
+    /// An operation that this machine does not have.
+    #[error("{what} is not defined for this machine: {why}")]
+    Undefined {
+        /// The operation.
+        what: &'static str,
+        /// The property of the machine that forbids it.
+        why: String,
+    },
+    /// `∫ e^{−βE}` is infinite, or cannot be shown to be finite.
+    #[error("this machine cannot be normalised: {why}")]
+    NotNormalisable {
+        /// Which layers or couplings, and the bound they break.
+        why: String,
+    },
+    /// An exact computation that would take too long.
+    #[error(
+        "exact enumeration would visit {states:.3e} states (about {}); force it to go on all the same",
+        crate::error::duration(*.seconds)
+    )]
+    TooManyStates {
+        /// Number of states of the walked layers.
+        states: f64,
+        /// Estimated time in seconds on the present number of threads.
+        seconds: f64,
+    },
+    /// A model file that does not hold what the format says.
+    #[error("{}: {why}", .path.display())]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The operating system refused.
+    #[error("{}: {source}", .path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Its reason.
+        source: std::io::Error,
+    },
+}
+
+/// The library's result.
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    pub(crate) fn shape(
+        what: impl Into<String>,
+        expected: impl ToString,
+        got: impl ToString,
+    ) -> Self {
+        Self::Shape { what: what.into(), expected: expected.to_string(), got: got.to_string() }
+    }
+
+    pub(crate) fn value(
+        what: impl Into<String>,
+        expected: impl ToString,
+        got: impl ToString,
+    ) -> Self {
+        Self::Value { what: what.into(), expected: expected.to_string(), got: got.to_string() }
+    }
+}
+
+/// A rough duration in words: nobody reads 3.4e7 s.
+pub(crate) fn duration(seconds: f64) -> String {
+    let units = [(31_557_600.0, "years"), (86_400.0, "days"), (3_600.0, "hours"), (60.0, "minutes")];
+    match units.into_iter().find(|&(size, _)| seconds >= 2.0 * size) {
+        Some((size, name)) if seconds / size < 1e4 => format!("{:.0} {name}", seconds / size),
+        Some((size, name)) => format!("{:.1e} {name}", seconds / size),
+        None => format!("{seconds:.1} seconds"),
+    }
+}

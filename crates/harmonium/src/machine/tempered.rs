@@ -1,0 +1,155 @@
+//! A machine at an inverse temperature: inputs, conditional means, samples and free energies under e^{−βE}.
+
+use super::{Machine, Role, product};
+use crate::{Batch, Error, Layer, Real, Result, States};
+use harmonium_kernels::Key;
+use ndarray::Array2;
+use std::borrow::Cow;
+
+/// The distribution $\nu(x)\,e^{-\beta E(x)}/Z_\beta$ of a machine.
+///
+/// The energy is linear in the parameters, so an inverse temperature is nothing but scaled parameters: the
+/// layers are scaled copies and inputs are multiplied by β on their way. The reference measure ν (the
+/// multiplicities of Binomial and Poisson units) is not tempered.
+#[derive(Clone, Debug)]
+pub struct Tempered<'m, T: Real = f32> {
+    machine: &'m Machine<T>,
+    layers: Vec<Cow<'m, Layer<T>>>,
+    beta: f64,
+}
+
+impl<'m, T: Real> Tempered<'m, T> {
+    pub(super) fn new(machine: &'m Machine<T>, beta: f64) -> Self {
+        let layers = machine.members().iter().map(|m| match beta {
+            1.0 => Cow::Borrowed(&m.layer),
+            _ => Cow::Owned(m.layer.tempered(beta)),
+        });
+        Self { machine, layers: layers.collect(), beta }
+    }
+
+    /// The machine, untempered.
+    pub fn machine(&self) -> &'m Machine<T> {
+        self.machine
+    }
+    /// β.
+    pub fn beta(&self) -> f64 {
+        self.beta
+    }
+    /// Layer `l` with its parameters times β.
+    pub fn layer(&self, l: usize) -> &Layer<T> {
+        &self.layers[l]
+    }
+
+    /// What layer `l` receives from the other layers, times β: $\beta\sum_a x_a W_{al}$. Lateral couplings
+    /// do not count.
+    ///
+    /// # Errors
+    /// When a layer coupled to `l` is not held in `states`.
+    pub fn inputs(&self, l: usize, states: &States<T>) -> Result<Array2<T>> {
+        let mut inputs = Array2::zeros((states.rows(), self.layer(l).width()));
+        self.add_inputs(l, states, &mut inputs)?;
+        Ok(inputs)
+    }
+
+    /// [`inputs`](Self::inputs) into the caller's buffer, which is overwritten.
+    ///
+    /// # Errors
+    /// When a layer coupled to `l` is not held in `states`.
+    pub fn inputs_into(&self, l: usize, states: &States<T>, out: &mut Array2<T>) -> Result<()> {
+        out.fill(T::zero());
+        self.add_inputs(l, states, out)
+    }
+
+    fn add_inputs(&self, l: usize, states: &States<T>, out: &mut Array2<T>) -> Result<()> {
+        for c in self.machine.couplings().iter().filter(|c| !c.is_lateral()) {
+            if let Some(from) = c.other(l) {
+                let x = states.layer(from)?;
+                product::add(self.machine.layer(from), x, c, T::of(self.beta), out);
+            }
+        }
+        Ok(())
+    }
+
+    /// Conditional means of layer `l` given the others, in dense form.
+    ///
+    /// # Errors
+    /// [`Error::Undefined`] when the layer has lateral couplings: its units are then not independent.
+    pub fn mean(&self, l: usize, states: &States<T>) -> Result<Array2<T>> {
+        self.must_factorise("the conditional mean of a layer", &[l])?;
+        let inputs = self.inputs(l, states)?;
+        let mut mean = Array2::zeros(inputs.dim());
+        self.layer(l).mean_into(&inputs, &mut mean);
+        Ok(mean)
+    }
+
+    /// A sample of layer `l` given the others.
+    ///
+    /// # Errors
+    /// As for [`mean`](Self::mean).
+    pub fn sample(&self, l: usize, states: &States<T>, key: Key) -> Result<Batch<T>> {
+        self.must_factorise("an independent sample of a layer", &[l])?;
+        let mut out = self.layer(l).zeros(states.rows());
+        self.layer(l).sample_into(&self.inputs(l, states)?, key, &mut out);
+        Ok(out)
+    }
+
+    /// The most probable state of each unit of layer `l` given the others.
+    ///
+    /// # Errors
+    /// As for [`mean`](Self::mean).
+    pub fn mode(&self, l: usize, states: &States<T>) -> Result<Batch<T>> {
+        self.must_factorise("the mode of a layer", &[l])?;
+        Ok(self.layer(l).mode(&self.inputs(l, states)?))
+    }
+
+    /// $\ln\nu(x) - \beta E(x)$ of each row: the logarithm of its unnormalised probability.
+    ///
+    /// # Errors
+    /// When a layer is not held in `states`.
+    pub fn log_weight(&self, states: &States<T>) -> Result<Vec<f64>> {
+        self.log_weight_of(&(0..self.machine.len()).collect::<Vec<_>>(), states)
+    }
+
+    /// The part of [`log_weight`](Self::log_weight) that lies inside the given layers.
+    pub(crate) fn log_weight_of(&self, set: &[usize], states: &States<T>) -> Result<Vec<f64>> {
+        let energy = self.machine.energy_of(set, states)?;
+        let mut out: Vec<f64> = energy.into_iter().map(|e| -self.beta * e).collect();
+        for &l in set {
+            self.layer(l).add_log_measure(states.layer(l)?, &mut out);
+        }
+        Ok(out)
+    }
+
+    /// $F(v) = -\ln\sum_h \nu(v,h)\,e^{-\beta E(v,h)}$ of each row of the visible layers, so that
+    /// $p(v) = e^{-F(v)}/Z$; conditioning layers count as given.
+    ///
+    /// # Errors
+    /// [`Error::Undefined`] when the hidden layers are not independent given the visible ones.
+    pub fn free_energy(&self, states: &States<T>) -> Result<Vec<f64>> {
+        let (hidden, given): (Vec<_>, Vec<_>) =
+            (0..self.machine.len()).partition(|&l| self.machine.role(l) == Role::Hidden);
+        self.must_factorise("the free energy F(v)", &hidden)?;
+        let mut log_weight = self.log_weight_of(&given, states)?;
+        for h in hidden {
+            self.layer(h).add_cgf(&self.inputs(h, states)?, &mut log_weight);
+        }
+        Ok(log_weight.into_iter().map(|x| -x).collect())
+    }
+
+    fn must_factorise(&self, what: &'static str, set: &[usize]) -> Result<()> {
+        let inside = |c: &&super::Coupling<T>| set.contains(&c.ends().0) && set.contains(&c.ends().1);
+        match self.machine.couplings().iter().find(inside) {
+            None => Ok(()),
+            Some(c) => {
+                let name = |l: usize| &self.machine.members()[l].name;
+                let (a, b) = c.ends();
+                let why = format!(
+                    "the coupling {}-{} ties units together that would have to be independent",
+                    name(a),
+                    name(b)
+                );
+                Err(Error::Undefined { what, why })
+            }
+        }
+    }
+}

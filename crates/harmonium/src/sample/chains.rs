@@ -1,0 +1,79 @@
+//! Markov chains: their states, their seed and how far they have come.
+
+use super::{Clamps, Order, sweep};
+use crate::{Machine, Real, Result, States, Tempered};
+use harmonium_kernels::Key;
+
+/// A set of chains that sweep together.
+///
+/// A chain is its states, the seed and the number of sweeps done: the random streams follow from these, so
+/// that a saved chain goes on exactly where it stopped, on any number of threads.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chains<T = f32> {
+    states: States<T>,
+    seed: u64,
+    purpose: u32,
+    sweeps: u64,
+}
+
+impl<T: Real> Chains<T> {
+    /// Chains that start from the given states.
+    pub fn new(states: States<T>, seed: u64, purpose: u32) -> Self {
+        Self { states, seed, purpose, sweeps: 0 }
+    }
+
+    /// Chains that start from the machine's layers with all couplings cut: what each unit does on its own.
+    ///
+    /// # Errors
+    /// When the machine cannot be normalised.
+    pub fn independent(machine: &Machine<T>, rows: usize, seed: u64, purpose: u32) -> Result<Self> {
+        machine.check_normalisable()?;
+        let mut states = States::empty(machine.len(), rows);
+        for (l, m) in machine.members().iter().enumerate() {
+            let mut x = m.layer.zeros(rows);
+            let inputs = ndarray::Array2::zeros((rows, m.layer.width()));
+            // Sweeps are counted from 1, so that no sweep draws the numbers of the start again.
+            let key = Key { seed, purpose: purpose << 8 | l as u32, block: 0, sweep: 0 };
+            m.layer.sample_into(&inputs, key, &mut x);
+            states.set(l, x);
+        }
+        Ok(Self { states, seed, purpose, sweeps: 0 })
+    }
+
+    /// The present states.
+    pub fn states(&self) -> &States<T> {
+        &self.states
+    }
+    /// The present states, to be changed (a swap of tempered chains, a new clamp).
+    pub fn states_mut(&mut self) -> &mut States<T> {
+        &mut self.states
+    }
+    /// Number of sweeps done.
+    pub fn sweeps(&self) -> u64 {
+        self.sweeps
+    }
+
+    /// Makes `n` sweeps under the given clamps.
+    ///
+    /// # Errors
+    /// A machine that cannot be normalised, clamps that do not fit, states that are not held.
+    pub fn sweep(&mut self, model: &Tempered<'_, T>, clamps: &Clamps, n: usize) -> Result<()> {
+        model.machine().check_normalisable()?;
+        let order = Order::new(model.machine());
+        for _ in 0..n {
+            let key =
+                Key { seed: self.seed, purpose: self.purpose, block: 0, sweep: self.sweeps + 1 };
+            sweep(model, &order, &mut self.states, clamps, key)?;
+            self.sweeps += 1;
+        }
+        Ok(())
+    }
+
+    /// Lets go of the layers that the next sweep draws before it reads them.
+    pub fn shrink(&mut self, machine: &Machine<T>, clamps: &Clamps) {
+        let needed = Order::new(machine).needed(machine, clamps);
+        for l in (0..machine.len()).filter(|l| !needed.contains(l)) {
+            self.states.take(l);
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! One sweep: every layer is sampled once given the others.
+
+use super::{Clamp, Clamps};
+use crate::{Batch, Bits, Coupling, Kind, Layer, Machine, Real, Result, Role, States, Tempered};
+use harmonium_kernels::{Key, Stream};
+use ndarray::Array2;
+
+/// The order in which a sweep visits the layers.
+///
+/// Layers are two-coloured along the couplings where that is possible, the hidden layers next to the visible ones
+/// first: h, then v in an RBM; h1, h3 …, then v, h2 … in a deep machine. What a sweep reads before writing
+/// it is then only one colour, and a chain need keep no more. Any order leaves the distribution
+/// unchanged, since each layer is drawn from its conditional given the present states of all others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Order {
+    layers: Vec<usize>,
+}
+
+impl Order {
+    /// The order for a machine.
+    pub fn new<T: Real>(machine: &Machine<T>) -> Self {
+        let n = machine.len();
+        let mut late: Vec<bool> = (0..n).map(|l| machine.role(l) != Role::Hidden).collect();
+        let mut known = late.clone();
+        // Walk outwards from the given layers; hidden layers alternate.
+        while let Some((l, colour)) = (0..n).filter(|&l| !known[l]).find_map(|l| {
+            let next = |c: &Coupling<T>| c.other(l).filter(|&o| o != l && known[o]);
+            machine.couplings().iter().find_map(next).map(|o| (l, !late[o]))
+        }) {
+            (late[l], known[l]) = (colour, true);
+        }
+        let (late, early): (Vec<_>, Vec<_>) = (0..n).partition(|&l| late[l]);
+        Self { layers: early.into_iter().chain(late).collect() }
+    }
+
+    /// The layers in the order of the sweep.
+    pub fn layers(&self) -> &[usize] {
+        &self.layers
+    }
+
+    /// The layers whose states a sweep reads before it has drawn them: all that a chain must keep.
+    pub fn needed<T: Real>(&self, machine: &Machine<T>, clamps: &Clamps) -> Vec<usize> {
+        let position = |l: usize| self.layers.iter().position(|&k| k == l);
+        let free = |l: usize| *clamps.layer(l) != Clamp::All;
+        let read_early = |l: usize| {
+            machine.couplings().iter().any(|c| {
+                c.other(l).is_some_and(|o| free(o) && (o == l || position(o) < position(l)))
+            })
+        };
+        (0..machine.len()).filter(|&l| *clamps.layer(l) != Clamp::Free || read_early(l)).collect()
+    }
+}
+
+/// Stream of layer `l`: the low byte of a purpose is the layer.
+fn layer_key(key: Key, l: usize) -> Key {
+    Key { purpose: key.purpose << 8 | l as u32 & 0xff, ..key }
+}
+
+/// Draws every unit that is not clamped once, layer by layer: a layer without lateral couplings as one
+/// block, a layer with them unit by unit. `states` must hold the layers that are read or clamped, and holds
+/// all layers afterwards.
+///
+/// # Errors
+/// A layer that is not held, or clamps that do not fit.
+pub fn sweep<T: Real>(
+    model: &Tempered<'_, T>,
+    order: &Order,
+    states: &mut States<T>,
+    clamps: &Clamps,
+    key: Key,
+) -> Result<()> {
+    clamps.check(model.machine(), states.rows())?;
+    for &l in order.layers() {
+        if *clamps.layer(l) == Clamp::All {
+            states.layer(l)?;
+            continue;
+        }
+        let inputs = model.inputs(l, states)?;
+        let lateral = model.machine().couplings().iter().find(|c| c.ends() == (l, l));
+        let mask = match clamps.layer(l) {
+            Clamp::Units(mask) => Some(mask),
+            _ => None,
+        };
+        let (layer, key) = (model.layer(l), layer_key(key, l));
+        match lateral {
+            Some(coupling) => {
+                states.layer(l)?;
+                let mut x = states.take(l).expect("just seen");
+                unit_by_unit(layer, coupling, T::of(model.beta()), &inputs, mask, key, &mut x);
+                states.set(l, x);
+            }
+            None => {
+                let old = states.take(l);
+                let mut x = match (&old, mask) {
+                    (Some(_), None) => old.clone().expect("just seen"),
+                    _ => layer.zeros(inputs.nrows()),
+                };
+                layer.sample_into(&inputs, key, &mut x);
+                if let Some(mask) = mask {
+                    let old = old.ok_or_else(|| {
+                        crate::Error::shape(format!("states of the clamped layer {l}"), "a batch", "none")
+                    })?;
+                    x.copy_masked(&old, mask);
+                }
+                states.set(l, x);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// One pass over the units of a layer with lateral couplings: each unit sees the present states of the
+/// others through its field $I + \beta\,xU$, which is updated whenever a unit changes.
+fn unit_by_unit<T: Real>(
+    layer: &Layer<T>,
+    coupling: &Coupling<T>,
+    beta: T,
+    inputs: &Array2<T>,
+    mask: Option<&Bits>,
+    key: Key,
+    x: &mut Batch<T>,
+) {
+    let u = coupling.w();
+    let n = u.ncols();
+    let u = u.as_slice().expect("weights are in standard layout");
+    let row = |j: usize| &u[j * n..(j + 1) * n];
+    let add = |field: &mut [T], scale: T, j: usize| {
+        field.iter_mut().zip(row(j)).for_each(|(f, &w)| *f += scale * w);
+    };
+    let c = layer.kind().columns();
+    let start = |block: usize| (Stream::new(Key { block: block as u32, ..key }), vec![T::zero(); n]);
+    layer.rows_mut(inputs, x, true, start, |(rng, field), r, inputs, x| {
+        field.copy_from_slice(inputs);
+        for (j, &x) in x.iter().enumerate() {
+            match layer.kind() {
+                Kind::Potts { .. } => add(field, beta, j * c + x as usize),
+                _ => add(field, beta * T::of(x), j),
+            }
+        }
+        for j in 0..x.len() {
+            if mask.is_some_and(|m| m.get(r, j)) {
+                continue;
+            }
+            let (old, new) = (x[j], layer.sample_unit(j, &field[j * c..(j + 1) * c], rng));
+            if new != old {
+                match layer.kind() {
+                    Kind::Potts { .. } => {
+                        add(field, -beta, j * c + old as usize);
+                        add(field, beta, j * c + new as usize);
+                    }
+                    _ => add(field, beta * T::of(new - old), j),
+                }
+                x[j] = new;
+            }
+        }
+    });
+}

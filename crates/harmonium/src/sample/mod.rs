@@ -1,0 +1,9 @@
+//! Block-Gibbs sampling: sweeps over the layers, with any unit of any row clamped.
+
+mod chains;
+mod clamps;
+mod gibbs;
+
+pub use chains::Chains;
+pub use clamps::{Clamp, Clamps};
+pub use gibbs::{Order, sweep};

@@ -1,0 +1,208 @@
+//! Configurations in their natural form: bits, codes or reals, one row per chain or data point.
+
+use crate::{Error, Real, Result};
+use harmonium_kernels::bits;
+use ndarray::Array2;
+
+/// A matrix of bits, each row packed into words of 64, least significant bit first.
+///
+/// The unused high bits of a row's last word are always zero.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bits {
+    rows: usize,
+    cols: usize,
+    words: Vec<u64>,
+}
+
+impl Bits {
+    /// All bits zero.
+    pub fn zeros(rows: usize, cols: usize) -> Self {
+        Self { rows, cols, words: vec![0; rows * bits::words(cols)] }
+    }
+
+    /// Bit (r, j) is `f(r, j)`.
+    pub fn from_fn(rows: usize, cols: usize, f: impl Fn(usize, usize) -> bool) -> Self {
+        let mut out = Self::zeros(rows, cols);
+        for r in 0..rows {
+            for j in 0..cols {
+                out.set(r, j, f(r, j));
+            }
+        }
+        out
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+    /// Number of bits in a row.
+    pub fn cols(&self) -> usize {
+        self.cols
+    }
+    /// Words in a row.
+    pub fn stride(&self) -> usize {
+        bits::words(self.cols)
+    }
+    /// All words, row after row.
+    pub fn words(&self) -> &[u64] {
+        &self.words
+    }
+    /// All words, row after row. Unused high bits must stay zero.
+    pub(crate) fn words_mut(&mut self) -> &mut [u64] {
+        &mut self.words
+    }
+    /// The words of row `r`.
+    pub fn row(&self, r: usize) -> &[u64] {
+        &self.words[r * self.stride()..(r + 1) * self.stride()]
+    }
+    pub(crate) fn row_mut(&mut self, r: usize) -> &mut [u64] {
+        let s = self.stride();
+        &mut self.words[r * s..(r + 1) * s]
+    }
+    /// Bit (r, j).
+    pub fn get(&self, r: usize, j: usize) -> bool {
+        assert!(j < self.cols);
+        bits::get(self.row(r), j)
+    }
+    /// Sets bit (r, j).
+    pub fn set(&mut self, r: usize, j: usize, value: bool) {
+        assert!(j < self.cols);
+        bits::set(self.row_mut(r), j, value);
+    }
+    /// Whether any bit is set.
+    pub fn any(&self) -> bool {
+        self.words.iter().any(|&w| w != 0)
+    }
+}
+
+/// One layer's configurations, a row each.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Batch<T> {
+    /// Binary ({0,1}) and Spin (bit 1 is +1, bit 0 is −1).
+    Bits(Bits),
+    /// Potts states and counts.
+    Codes(Array2<u32>),
+    /// Real units.
+    Reals(Array2<T>),
+}
+
+impl<T: Real> Batch<T> {
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        match self {
+            Self::Bits(b) => b.rows(),
+            Self::Codes(c) => c.nrows(),
+            Self::Reals(x) => x.nrows(),
+        }
+    }
+
+    /// Number of units.
+    pub fn cols(&self) -> usize {
+        match self {
+            Self::Bits(b) => b.cols(),
+            Self::Codes(c) => c.ncols(),
+            Self::Reals(x) => x.ncols(),
+        }
+    }
+
+    /// The given rows, in the given order (repetition allowed).
+    ///
+    /// # Panics
+    /// If a row does not exist.
+    pub fn select(&self, rows: &[usize]) -> Self {
+        match self {
+            Self::Bits(b) => {
+                let words = rows.iter().flat_map(|&r| b.row(r).iter().copied()).collect();
+                Self::Bits(Bits { rows: rows.len(), cols: b.cols(), words })
+            }
+            Self::Codes(c) => Self::Codes(c.select(ndarray::Axis(0), rows)),
+            Self::Reals(x) => Self::Reals(x.select(ndarray::Axis(0), rows)),
+        }
+    }
+
+    /// Copies the units of `from` whose bit in `mask` is set; the others stay as they are.
+    pub(crate) fn copy_masked(&mut self, from: &Self, mask: &Bits) {
+        match (self, from) {
+            (Self::Bits(to), Self::Bits(from)) => {
+                for ((t, f), m) in to.words.iter_mut().zip(&from.words).zip(&mask.words) {
+                    *t = *t & !m | f & m;
+                }
+            }
+            (Self::Codes(to), Self::Codes(from)) => copy_where(to, from, mask),
+            (Self::Reals(to), Self::Reals(from)) => copy_where(to, from, mask),
+            _ => panic!("a layer's batches have one form"),
+        }
+    }
+}
+
+fn copy_where<A: Copy>(to: &mut Array2<A>, from: &Array2<A>, mask: &Bits) {
+    for r in 0..mask.rows() {
+        for j in bits::ones(mask.row(r)) {
+            to[[r, j]] = from[[r, j]];
+        }
+    }
+}
+
+/// The configurations of a machine: a [`Batch`] for each layer that is held, all with equally many rows.
+///
+/// Data hold the visible layers only; a chain holds the layers that its next sweep reads.
+#[derive(Clone, Debug, PartialEq)]
+pub struct States<T = f32> {
+    layers: Vec<Option<Batch<T>>>,
+    rows: usize,
+}
+
+impl<T: Real> States<T> {
+    /// States of a machine with this many layers, none of them held yet.
+    pub fn empty(layers: usize, rows: usize) -> Self {
+        Self { layers: vec![None; layers], rows }
+    }
+
+    /// Number of rows (chains or data points).
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of layers, held or not.
+    pub fn len(&self) -> usize {
+        self.layers.len()
+    }
+
+    /// Whether there are no layers.
+    pub fn is_empty(&self) -> bool {
+        self.layers.is_empty()
+    }
+
+    /// The batch of layer `l`, if it is held.
+    pub fn get(&self, l: usize) -> Option<&Batch<T>> {
+        self.layers.get(l)?.as_ref()
+    }
+
+    /// The batch of layer `l`.
+    ///
+    /// # Errors
+    /// When the layer is not held.
+    pub fn layer(&self, l: usize) -> Result<&Batch<T>> {
+        self.get(l).ok_or_else(|| Error::shape(format!("states of layer {l}"), "a batch", "none"))
+    }
+
+    /// Holds `batch` as the states of layer `l`.
+    ///
+    /// # Panics
+    /// If its number of rows differs.
+    pub fn set(&mut self, l: usize, batch: Batch<T>) {
+        assert_eq!(batch.rows(), self.rows, "all layers have equally many rows");
+        self.layers[l] = Some(batch);
+    }
+
+    /// Takes the batch of layer `l` out.
+    pub fn take(&mut self, l: usize) -> Option<Batch<T>> {
+        self.layers[l].take()
+    }
+
+    /// The given rows of every held layer.
+    pub fn select(&self, rows: &[usize]) -> Self {
+        let layers = self.layers.iter().map(|b| b.as_ref().map(|b| b.select(rows))).collect();
+        Self { layers, rows: rows.len() }
+    }
+}

@@ -1,0 +1,78 @@
+//! Double ReLU units: two half lines with their own parameters, joined at zero.
+//!
+//! With $x_+ = \max(x,0)$ and $x_- = \min(x,0)$ the density is a mixture of a normal cut to $x>0$ and
+//! one cut to $x<0$; $\Gamma(I) = \ln(e^{\Gamma^+} + e^{\Gamma^-})$ with
+//! $\Gamma^\pm = \ln\int_0^\infty e^{-\gamma^\pm y^2/2 \pm (\theta^\pm + I)y}\,dy$.
+
+use super::{Unit, half_line, log_add_exp, sigmoid, uniform};
+use rand::Rng;
+
+#[derive(Clone, Copy)]
+pub(super) struct Drelu;
+
+/// One half line: its log-integral and the exponent's linear coefficient in the distance from zero.
+struct Half {
+    log_integral: f64,
+    gamma: f64,
+    eta: f64,
+}
+
+fn halves([tp, tm, gp, gm]: [f64; 4], input: f64) -> [Half; 2] {
+    [(gp, tp + input), (gm, -(tm + input))].map(|(gamma, eta)| Half {
+        log_integral: half_line::log_integral(gamma, eta),
+        gamma,
+        eta,
+    })
+}
+
+/// Weight of the positive half, and the moments of the distance from zero on both halves.
+fn mixture(p: [f64; 4], input: f64) -> (f64, half_line::Moments, half_line::Moments) {
+    let [plus, minus] = halves(p, input);
+    (
+        sigmoid(plus.log_integral - minus.log_integral),
+        half_line::moments(plus.gamma, plus.eta),
+        half_line::moments(minus.gamma, minus.eta),
+    )
+}
+
+impl Unit<4> for Drelu {
+    fn stats(self, x: f64) -> [f64; 4] {
+        let (p, m) = (x.max(0.0), x.min(0.0));
+        [p, m, -0.5 * p * p, -0.5 * m * m]
+    }
+    fn cgf(self, p: [f64; 4], input: f64) -> f64 {
+        let [plus, minus] = halves(p, input);
+        log_add_exp(plus.log_integral, minus.log_integral)
+    }
+    fn mean(self, p: [f64; 4], input: f64) -> f64 {
+        let (a, plus, minus) = mixture(p, input);
+        a * plus.mean - (1.0 - a) * minus.mean
+    }
+    fn variance(self, p: [f64; 4], input: f64) -> f64 {
+        // Law of total variance: no difference of large numbers.
+        let (a, plus, minus) = mixture(p, input);
+        let gap = plus.mean + minus.mean;
+        a * plus.variance + (1.0 - a) * minus.variance + a * (1.0 - a) * gap * gap
+    }
+    fn mode(self, p: [f64; 4], input: f64) -> f64 {
+        // The density at its two half-line peaks y = η/γ is e^{η²/2γ}; a peak outside its half is at 0.
+        let [plus, minus] = halves(p, input).map(|h| {
+            let y = (h.eta / h.gamma).max(0.0);
+            (y, 0.5 * h.gamma * y * y)
+        });
+        if plus.1 >= minus.1 { plus.0 } else { -minus.0 }
+    }
+    fn mean_stats(self, p: [f64; 4], input: f64) -> [f64; 4] {
+        let (a, plus, minus) = mixture(p, input);
+        let b = 1.0 - a;
+        [a * plus.mean, -b * minus.mean, -0.5 * a * plus.second, -0.5 * b * minus.second]
+    }
+    fn sample<R: Rng>(self, p: [f64; 4], input: f64, rng: &mut R) -> f64 {
+        let [plus, minus] = halves(p, input);
+        if uniform(rng) < sigmoid(plus.log_integral - minus.log_integral) {
+            half_line::sample(plus.gamma, plus.eta, rng)
+        } else {
+            -half_line::sample(minus.gamma, minus.eta, rng)
+        }
+    }
+}

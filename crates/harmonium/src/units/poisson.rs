@@ -1,0 +1,47 @@
+//! Poisson units {0,1,2…}: Γ(I) = e^{θ+I}, the rate, which is also mean and variance.
+//!
+//! States are kept as `u32`, so rates saturate at [`MAX_RATE`]: beyond it Γ goes on linearly, its slope
+//! (the mean) stays, and nothing overflows. A fit that gets there has diverged.
+
+use super::Unit;
+use rand::Rng;
+use rand_distr::Distribution;
+
+/// Largest rate: half of what a `u32` holds, more than 40 000 standard deviations below the end.
+const MAX_RATE: f64 = (1u64 << 31) as f64;
+
+#[derive(Clone, Copy)]
+pub(super) struct Poisson;
+
+fn rate([theta]: [f64; 1], input: f64) -> f64 {
+    (theta + input).exp().min(MAX_RATE)
+}
+
+impl Unit<1> for Poisson {
+    fn stats(self, x: f64) -> [f64; 1] {
+        [x]
+    }
+    fn log_measure(self, x: f64) -> f64 {
+        -libm::lgamma(x + 1.0)
+    }
+    fn cgf(self, p: [f64; 1], input: f64) -> f64 {
+        let rate = rate(p, input);
+        if rate < MAX_RATE { rate } else { rate * (1.0 + p[0] + input - MAX_RATE.ln()) }
+    }
+    fn mean(self, p: [f64; 1], input: f64) -> f64 {
+        rate(p, input)
+    }
+    fn variance(self, p: [f64; 1], input: f64) -> f64 {
+        rate(p, input)
+    }
+    fn mode(self, p: [f64; 1], input: f64) -> f64 {
+        rate(p, input).floor()
+    }
+    fn mean_stats(self, p: [f64; 1], input: f64) -> [f64; 1] {
+        [rate(p, input)]
+    }
+    fn sample<R: Rng>(self, p: [f64; 1], input: f64, rng: &mut R) -> f64 {
+        // An underflowed rate is a certain zero; any other is a valid parameter.
+        rand_distr::Poisson::new(rate(p, input)).map_or(0.0, |poisson| poisson.sample(rng))
+    }
+}
