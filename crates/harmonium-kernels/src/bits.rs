@@ -1,5 +1,9 @@
 //! Rows of bits packed into `u64` words, least significant bit first; unused high bits are zero.
 
+mod transpose;
+
+pub use transpose::{transpose, transpose_words};
+
 /// Words needed for `n` bits.
 pub const fn words(n: usize) -> usize {
     n.div_ceil(64)
@@ -20,7 +24,7 @@ pub fn set(row: &mut [u64], j: usize, value: bool) {
 
 /// Mask of the bits of the last word that a row of `n` bits uses.
 pub const fn last_mask(n: usize) -> u64 {
-    if n % 64 == 0 {
+    if n.is_multiple_of(64) {
         u64::MAX
     } else {
         (1 << (n % 64)) - 1
@@ -39,4 +43,63 @@ pub fn ones(row: &[u64]) -> impl Iterator<Item = usize> + '_ {
             })
         })
     })
+}
+
+/// A batch of packed rows: `rows` rows of `bits` bits, each row `words(bits)` words, one after another.
+#[derive(Clone, Copy, Debug)]
+pub struct Rows<'a> {
+    data: &'a [u64],
+    rows: usize,
+    bits: usize,
+}
+
+impl<'a> Rows<'a> {
+    /// A view of `rows` packed rows of `bits` bits.
+    ///
+    /// # Panics
+    /// If `data` is not `rows · words(bits)` words long.
+    pub fn new(data: &'a [u64], rows: usize, bits: usize) -> Self {
+        assert_eq!(
+            data.len(),
+            rows * words(bits),
+            "packed rows: wrong number of words"
+        );
+        Self { data, rows, bits }
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Bits per row.
+    pub fn bits(&self) -> usize {
+        self.bits
+    }
+
+    /// Words per row.
+    pub fn stride(&self) -> usize {
+        words(self.bits)
+    }
+
+    /// All words, row after row.
+    pub fn data(&self) -> &'a [u64] {
+        self.data
+    }
+
+    /// Row `r`.
+    #[inline]
+    pub fn row(&self, r: usize) -> &'a [u64] {
+        &self.data[r * self.stride()..(r + 1) * self.stride()]
+    }
+
+    /// Set bits of word `q`, over all rows.
+    pub(crate) fn count_in_word(&self, q: usize) -> usize {
+        let column = self.data.get(q..).unwrap_or(&[]);
+        column
+            .iter()
+            .step_by(self.stride().max(1))
+            .map(|w| w.count_ones() as usize)
+            .sum()
+    }
 }

@@ -6,13 +6,19 @@
 //! kernel has a slow twin in [`reference`] that it is tested against.
 
 pub mod bits;
+mod codes;
 mod elementwise;
+mod inputs;
 mod isa;
 mod math;
 mod real;
 pub mod reference;
 mod stream;
+mod strip;
+mod transpose;
 
+pub use codes::Codes;
 pub use isa::Isa;
 pub use real::Real;
 pub use stream::{Key, Stream};
+pub use transpose::transpose;

@@ -1,7 +1,8 @@
 //! The number type of parameters and real-valued states: `f32` or `f64`.
 
-use crate::elementwise;
+use crate::codes::Codes;
 use crate::isa::Isa;
+use crate::{bits, elementwise, inputs};
 use num_traits::{Float, NumAssign};
 use std::fmt::{Debug, Display};
 use std::iter::Sum;
@@ -74,6 +75,25 @@ pub trait Real:
     /// # Panics
     /// If `q` is 0 or does not divide the length.
     fn logsumexp_sum(x: &[Self], q: usize) -> f64;
+
+    /// out ← out + scale · X·W with X (rows × k) of bits 0/1, W row-major (k × n), out row-major (rows × n).
+    ///
+    /// For the other direction, hand in the transposed weights ([`crate::transpose`]).
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    fn add_bits(x: bits::Rows<'_>, w: &[Self], n: usize, scale: Self, out: &mut [Self]);
+    /// As [`Real::add_bits`] with every bit read as a spin: 0 is −1, 1 is +1.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    fn add_spins(x: bits::Rows<'_>, w: &[Self], n: usize, scale: Self, out: &mut [Self]);
+    /// out ← out + scale · X·W with X one-hot: row `i·q + a` of W ((sites·q) × n) belongs to code `a` of
+    /// site `i`.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    fn add_codes(codes: Codes<'_>, w: &[Self], n: usize, scale: Self, out: &mut [Self]);
 }
 
 macro_rules! real {
@@ -172,6 +192,15 @@ macro_rules! real {
                     "logsumexp: length is no multiple of q"
                 );
                 elementwise::$t::logsumexp_sum(Isa::detect(), x, q)
+            }
+            fn add_bits(x: bits::Rows<'_>, w: &[Self], n: usize, scale: Self, out: &mut [Self]) {
+                inputs::$t::add_bits::<false>(Isa::detect(), x, w, n, scale, out);
+            }
+            fn add_spins(x: bits::Rows<'_>, w: &[Self], n: usize, scale: Self, out: &mut [Self]) {
+                inputs::$t::add_bits::<true>(Isa::detect(), x, w, n, scale, out);
+            }
+            fn add_codes(codes: Codes<'_>, w: &[Self], n: usize, scale: Self, out: &mut [Self]) {
+                inputs::$t::add_codes(Isa::detect(), codes, w, n, scale, out);
             }
         }
     };

@@ -1,0 +1,132 @@
+//! Table-driven products against their one-element-at-a-time twins, over odd shapes.
+
+use harmonium_kernels::{Codes, Real, bits, reference};
+use proptest::prelude::*;
+
+/// Random bits of density `p` and reals in (−1, 1) from one seed.
+struct Source(u64);
+impl Source {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let x = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        x ^ x >> 29
+    }
+    fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+    fn bits(&mut self, rows: usize, n: usize, p: f64) -> Vec<u64> {
+        let mut x = vec![0; rows * bits::words(n)];
+        for r in 0..rows {
+            for j in 0..n {
+                let row = &mut x[r * bits::words(n)..(r + 1) * bits::words(n)];
+                bits::set(row, j, self.unit() < p);
+            }
+        }
+        x
+    }
+    fn reals<T: Real>(&mut self, n: usize) -> Vec<T> {
+        (0..n).map(|_| T::of(2.0 * self.unit() - 1.0)).collect()
+    }
+}
+
+fn close<T: Real>(a: &[T], b: &[T], tolerance: f64) {
+    for (i, (a, b)) in a.iter().zip(b).enumerate() {
+        assert!(
+            (a.f64() - b.f64()).abs() <= tolerance,
+            "element {i}: {a} and {b}"
+        );
+    }
+}
+
+fn binary_and_spin<T: Real>(seed: u64, rows: usize, k: usize, n: usize, p: f64, eps: f64) {
+    let mut s = Source(seed);
+    let x = s.bits(rows, k, p);
+    let x = bits::Rows::new(&x, rows, k);
+    let w: Vec<T> = s.reals(k * n);
+    let start: Vec<T> = s.reals(rows * n);
+    let scale = T::of(-1.3);
+    let tolerance = eps * (2.0 + k as f64);
+    let (mut fast, mut slow) = (start.clone(), start.clone());
+    T::add_bits(x, &w, n, scale, &mut fast);
+    for r in 0..rows {
+        reference::add_rows_of_bits(x.row(r), &w, n, scale, &mut slow[r * n..(r + 1) * n]);
+    }
+    close(&fast, &slow, tolerance);
+    let (mut fast, mut slow) = (start.clone(), start);
+    T::add_spins(x, &w, n, scale, &mut fast);
+    for r in 0..rows {
+        reference::add_rows_of_spins(x.row(r), &w, n, scale, &mut slow[r * n..(r + 1) * n]);
+    }
+    close(&fast, &slow, 3.0 * tolerance);
+}
+
+fn potts<T: Real>(seed: u64, rows: usize, sites: usize, q: usize, n: usize, eps: f64) {
+    let mut s = Source(seed);
+    let codes: Vec<u32> = (0..rows * sites)
+        .map(|_| (s.next() >> 32) as u32 % q as u32)
+        .collect();
+    let w: Vec<T> = s.reals(sites * q * n);
+    let start: Vec<T> = s.reals(rows * n);
+    let (mut fast, mut slow) = (start.clone(), start);
+    T::add_codes(Codes::new(&codes, sites, q), &w, n, T::of(0.7), &mut fast);
+    for r in 0..rows {
+        let codes = &codes[r * sites..(r + 1) * sites];
+        reference::add_rows_of_codes(codes, q, &w, n, T::of(0.7), &mut slow[r * n..(r + 1) * n]);
+    }
+    close(&fast, &slow, eps * (2.0 + sites as f64));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+    #[test]
+    fn bits_and_spins(seed: u64, rows in 0usize..40, k in 0usize..200, n in 0usize..67, p in prop::sample::select(vec![0.0, 0.02, 0.3, 1.0])) {
+        binary_and_spin::<f64>(seed, rows, k, n, p, 1e-15);
+        binary_and_spin::<f32>(seed, rows, k, n, p, 5e-7);
+    }
+
+    #[test]
+    fn codes(seed: u64, rows in 0usize..40, sites in 1usize..67, q in prop::sample::select(vec![1usize, 2, 3, 21, 500]), n in 0usize..40) {
+        potts::<f64>(seed, rows, sites, q, n, 1e-15);
+        potts::<f32>(seed, rows, sites, q, n, 5e-7);
+    }
+
+    #[test]
+    fn transposed_bits(seed: u64, rows in 0usize..200, n in 0usize..200) {
+        let x = Source(seed).bits(rows, n, 0.4);
+        let x = bits::Rows::new(&x, rows, n);
+        let mut t = vec![0; bits::transpose_words(x)];
+        bits::transpose(x, &mut t);
+        let t = bits::Rows::new(&t, n, rows);
+        for r in 0..rows {
+            for j in 0..n {
+                prop_assert_eq!(bits::get(x.row(r), j), bits::get(t.row(j), r));
+            }
+        }
+    }
+}
+
+#[test]
+fn many_rows_use_the_tables_and_every_thread_count_agrees() {
+    let mut s = Source(5);
+    let (rows, k, n) = (500, 200, 100);
+    let x = s.bits(rows, k, 0.5);
+    let x = bits::Rows::new(&x, rows, k);
+    let w: Vec<f32> = s.reals(k * n);
+    let run = |threads| {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build()
+            .unwrap();
+        let mut out = vec![0f32; rows * n];
+        pool.install(|| f32::add_bits(x, &w, n, 1.0, &mut out));
+        out
+    };
+    let one = run(1);
+    assert_eq!(one, run(2));
+    assert_eq!(one, run(5));
+    let mut slow = vec![0f32; rows * n];
+    for r in 0..rows {
+        reference::add_rows_of_bits(x.row(r), &w, n, 1.0, &mut slow[r * n..(r + 1) * n]);
+    }
+    close(&one, &slow, 2e-5);
+}
