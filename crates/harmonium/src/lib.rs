@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod error;
+pub mod exact;
 pub mod machine;
 pub mod sample;
 mod states;

@@ -17,7 +17,11 @@ pub struct Bits {
 impl Bits {
     /// All bits zero.
     pub fn zeros(rows: usize, cols: usize) -> Self {
-        Self { rows, cols, words: vec![0; rows * bits::words(cols)] }
+        Self {
+            rows,
+            cols,
+            words: vec![0; rows * bits::words(cols)],
+        }
     }
 
     /// Bit (r, j) is `f(r, j)`.
@@ -112,8 +116,15 @@ impl<T: Real> Batch<T> {
     pub fn select(&self, rows: &[usize]) -> Self {
         match self {
             Self::Bits(b) => {
-                let words = rows.iter().flat_map(|&r| b.row(r).iter().copied()).collect();
-                Self::Bits(Bits { rows: rows.len(), cols: b.cols(), words })
+                let words = rows
+                    .iter()
+                    .flat_map(|&r| b.row(r).iter().copied())
+                    .collect();
+                Self::Bits(Bits {
+                    rows: rows.len(),
+                    cols: b.cols(),
+                    words,
+                })
             }
             Self::Codes(c) => Self::Codes(c.select(ndarray::Axis(0), rows)),
             Self::Reals(x) => Self::Reals(x.select(ndarray::Axis(0), rows)),
@@ -155,7 +166,10 @@ pub struct States<T = f32> {
 impl<T: Real> States<T> {
     /// States of a machine with this many layers, none of them held yet.
     pub fn empty(layers: usize, rows: usize) -> Self {
-        Self { layers: vec![None; layers], rows }
+        Self {
+            layers: vec![None; layers],
+            rows,
+        }
     }
 
     /// Number of rows (chains or data points).
@@ -183,7 +197,8 @@ impl<T: Real> States<T> {
     /// # Errors
     /// When the layer is not held.
     pub fn layer(&self, l: usize) -> Result<&Batch<T>> {
-        self.get(l).ok_or_else(|| Error::shape(format!("states of layer {l}"), "a batch", "none"))
+        self.get(l)
+            .ok_or_else(|| Error::shape(format!("states of layer {l}"), "a batch", "none"))
     }
 
     /// Holds `batch` as the states of layer `l`.
@@ -202,7 +217,14 @@ impl<T: Real> States<T> {
 
     /// The given rows of every held layer.
     pub fn select(&self, rows: &[usize]) -> Self {
-        let layers = self.layers.iter().map(|b| b.as_ref().map(|b| b.select(rows))).collect();
-        Self { layers, rows: rows.len() }
+        let layers = self
+            .layers
+            .iter()
+            .map(|b| b.as_ref().map(|b| b.select(rows)))
+            .collect();
+        Self {
+            layers,
+            rows: rows.len(),
+        }
     }
 }

@@ -33,8 +33,16 @@ impl Clamps {
     }
 
     fn by_role<T: Real>(machine: &Machine<T>, clamped: impl Fn(Role) -> bool) -> Self {
-        let clamp = |m: &crate::Member<T>| if clamped(m.role) { Clamp::All } else { Clamp::Free };
-        Self { layers: machine.members().iter().map(clamp).collect() }
+        let clamp = |m: &crate::Member<T>| {
+            if clamped(m.role) {
+                Clamp::All
+            } else {
+                Clamp::Free
+            }
+        };
+        Self {
+            layers: machine.members().iter().map(clamp).collect(),
+        }
     }
 
     /// The same with another clamp on layer `l`.
@@ -58,7 +66,11 @@ impl Clamps {
                 Clamp::Units(b) if (b.rows(), b.cols()) != (rows, m.layer.len()) => {
                     let what = format!("clamp of layer {}", m.name);
                     let expected = format!("{rows}×{}", m.layer.len());
-                    return Err(Error::shape(what, expected, format!("{}×{}", b.rows(), b.cols())));
+                    return Err(Error::shape(
+                        what,
+                        expected,
+                        format!("{}×{}", b.rows(), b.cols()),
+                    ));
                 }
                 Clamp::Free | Clamp::Units(_) if m.role == Role::Condition => {
                     let what = format!("clamp of the conditioning layer {}", m.name);

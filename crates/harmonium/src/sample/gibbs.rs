@@ -25,12 +25,18 @@ impl Order {
         // Walk outwards from the given layers; hidden layers alternate.
         while let Some((l, colour)) = (0..n).filter(|&l| !known[l]).find_map(|l| {
             let next = |c: &Coupling<T>| c.other(l).filter(|&o| o != l && known[o]);
-            machine.couplings().iter().find_map(next).map(|o| (l, !late[o]))
+            machine
+                .couplings()
+                .iter()
+                .find_map(next)
+                .map(|o| (l, !late[o]))
         }) {
             (late[l], known[l]) = (colour, true);
         }
         let (late, early): (Vec<_>, Vec<_>) = (0..n).partition(|&l| late[l]);
-        Self { layers: early.into_iter().chain(late).collect() }
+        Self {
+            layers: early.into_iter().chain(late).collect(),
+        }
     }
 
     /// The layers in the order of the sweep.
@@ -44,16 +50,22 @@ impl Order {
         let free = |l: usize| *clamps.layer(l) != Clamp::All;
         let read_early = |l: usize| {
             machine.couplings().iter().any(|c| {
-                c.other(l).is_some_and(|o| free(o) && (o == l || position(o) < position(l)))
+                c.other(l)
+                    .is_some_and(|o| free(o) && (o == l || position(o) < position(l)))
             })
         };
-        (0..machine.len()).filter(|&l| *clamps.layer(l) != Clamp::Free || read_early(l)).collect()
+        (0..machine.len())
+            .filter(|&l| *clamps.layer(l) != Clamp::Free || read_early(l))
+            .collect()
     }
 }
 
 /// Stream of layer `l`: the low byte of a purpose is the layer.
 fn layer_key(key: Key, l: usize) -> Key {
-    Key { purpose: key.purpose << 8 | l as u32 & 0xff, ..key }
+    Key {
+        purpose: key.purpose << 8 | l as u32 & 0xff,
+        ..key
+    }
 }
 
 /// Draws every unit that is not clamped once, layer by layer: a layer without lateral couplings as one
@@ -76,7 +88,11 @@ pub fn sweep<T: Real>(
             continue;
         }
         let inputs = model.inputs(l, states)?;
-        let lateral = model.machine().couplings().iter().find(|c| c.ends() == (l, l));
+        let lateral = model
+            .machine()
+            .couplings()
+            .iter()
+            .find(|c| c.ends() == (l, l));
         let mask = match clamps.layer(l) {
             Clamp::Units(mask) => Some(mask),
             _ => None,
@@ -86,7 +102,15 @@ pub fn sweep<T: Real>(
             Some(coupling) => {
                 states.layer(l)?;
                 let mut x = states.take(l).expect("just seen");
-                unit_by_unit(layer, coupling, T::of(model.beta()), &inputs, mask, key, &mut x);
+                unit_by_unit(
+                    layer,
+                    coupling,
+                    T::of(model.beta()),
+                    &inputs,
+                    mask,
+                    key,
+                    &mut x,
+                );
                 states.set(l, x);
             }
             None => {
@@ -98,7 +122,11 @@ pub fn sweep<T: Real>(
                 layer.sample_into(&inputs, key, &mut x);
                 if let Some(mask) = mask {
                     let old = old.ok_or_else(|| {
-                        crate::Error::shape(format!("states of the clamped layer {l}"), "a batch", "none")
+                        crate::Error::shape(
+                            format!("states of the clamped layer {l}"),
+                            "a batch",
+                            "none",
+                        )
                     })?;
                     x.copy_masked(&old, mask);
                 }
@@ -125,10 +153,21 @@ fn unit_by_unit<T: Real>(
     let u = u.as_slice().expect("weights are in standard layout");
     let row = |j: usize| &u[j * n..(j + 1) * n];
     let add = |field: &mut [T], scale: T, j: usize| {
-        field.iter_mut().zip(row(j)).for_each(|(f, &w)| *f += scale * w);
+        field
+            .iter_mut()
+            .zip(row(j))
+            .for_each(|(f, &w)| *f += scale * w);
     };
     let c = layer.kind().columns();
-    let start = |block: usize| (Stream::new(Key { block: block as u32, ..key }), vec![T::zero(); n]);
+    let start = |block: usize| {
+        (
+            Stream::new(Key {
+                block: block as u32,
+                ..key
+            }),
+            vec![T::zero(); n],
+        )
+    };
     layer.rows_mut(inputs, x, true, start, |(rng, field), r, inputs, x| {
         field.copy_from_slice(inputs);
         for (j, &x) in x.iter().enumerate() {

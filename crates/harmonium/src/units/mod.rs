@@ -23,7 +23,7 @@ mod relu;
 mod scalar;
 mod spin;
 
-pub use kind::Kind;
+pub use kind::{Form, Kind};
 pub use layer::Layer;
 
 use rand::Rng;

@@ -1,0 +1,164 @@
+//! Which layers to walk, over which states, and how long that takes.
+
+use super::quadrature;
+use crate::{Error, Kind, Machine, Result, Role};
+
+/// The states of one walked unit: values with the logarithms of their weights.
+pub(super) type Nodes = Vec<(f64, f64)>;
+
+/// A walk: the chosen layers with the nodes of their units, and the layers traced out analytically.
+pub(super) struct Plan {
+    /// Layers walked, each with the nodes of its units. A clamped unit has one node.
+    pub(super) walked: Vec<(usize, Vec<Nodes>)>,
+    /// Layers traced out: independent of each other given the walked ones.
+    pub(super) traced: Vec<usize>,
+    /// Number of states of the walk.
+    pub(super) states: f64,
+}
+
+impl Plan {
+    /// The cheapest walk of the machine, with the layers that have values in `fixed` clamped to them.
+    pub(super) fn new(
+        machine: &Machine<f64>,
+        beta: f64,
+        fixed: &[Option<Vec<f64>>],
+    ) -> Result<Self> {
+        machine.check_normalisable()?;
+        check_beta(machine, beta, fixed)?;
+        for l in machine.with_role(Role::Condition) {
+            if fixed[l].is_none() {
+                let why = format!(
+                    "layer {} conditions the machine and must be given",
+                    machine.members()[l].name
+                );
+                return Err(Error::Undefined {
+                    what: "Z without its condition",
+                    why,
+                });
+            }
+        }
+        let finite = |l: usize| machine.layer(l).kind().states().is_some();
+        // Quadrature only where no walk over finitely many states exists.
+        match Self::cheapest(machine, beta, fixed, finite)? {
+            Some(plan) => Ok(plan),
+            None => {
+                let plan = Self::cheapest(machine, beta, fixed, |_| true)?;
+                Ok(plan.expect("walking every layer is always a plan"))
+            }
+        }
+    }
+
+    /// The cheapest walk over layers that may be walked.
+    fn cheapest(
+        machine: &Machine<f64>,
+        beta: f64,
+        fixed: &[Option<Vec<f64>>],
+        may_walk: impl Fn(usize) -> bool,
+    ) -> Result<Option<Self>> {
+        let free: Vec<usize> = (0..machine.len()).filter(|&l| fixed[l].is_none()).collect();
+        let mut best: Option<Self> = None;
+        // The set of layers is small: try every subset of the free ones as the traced layers.
+        for subset in 0..1u64 << free.len().min(20) {
+            let traced: Vec<usize> = free
+                .iter()
+                .enumerate()
+                .filter(|(i, _)| subset >> i & 1 == 1)
+                .map(|(_, &l)| l)
+                .collect();
+            let walked_free = free.iter().filter(|l| !traced.contains(l));
+            if !machine.independent(&traced) || !walked_free.copied().all(&may_walk) {
+                continue;
+            }
+            let mut states = 1.0;
+            let mut walked = Vec::new();
+            for l in (0..machine.len()).filter(|l| !traced.contains(l)) {
+                let nodes = match &fixed[l] {
+                    Some(x) => x.iter().map(|&x| vec![(x, 0.0)]).collect(),
+                    None => nodes(machine, l, beta, fixed)?,
+                };
+                states *= nodes.iter().map(|n| n.len() as f64).product::<f64>();
+                walked.push((l, nodes));
+            }
+            let plan = Self {
+                walked,
+                traced,
+                states,
+            };
+            if best
+                .as_ref()
+                .is_none_or(|b| plan.cost(machine) < b.cost(machine))
+            {
+                best = Some(plan);
+            }
+        }
+        Ok(best)
+    }
+
+    /// Nanoseconds on one thread, from measured costs per state and traced column.
+    pub(super) fn cost(&self, machine: &Machine<f64>) -> f64 {
+        let per_state: f64 = self
+            .traced
+            .iter()
+            .map(|&l| {
+                let each = match machine.layer(l).kind() {
+                    Kind::Binary | Kind::Spin | Kind::Binomial { .. } => 1.0,
+                    Kind::Gaussian => 5.0,
+                    Kind::Potts { .. } | Kind::Poisson => 10.0,
+                    Kind::Relu => 40.0,
+                    Kind::Drelu => 80.0,
+                };
+                each * machine.layer(l).width() as f64
+            })
+            .sum();
+        self.states * (20.0 + per_state)
+    }
+}
+
+fn check_beta(machine: &Machine<f64>, beta: f64, fixed: &[Option<Vec<f64>>]) -> Result<()> {
+    let proper =
+        |l: usize| fixed[l].is_some() || beta > 0.0 || machine.layer(l).kind().states().is_some();
+    if !beta.is_finite() || beta < 0.0 {
+        return Err(Error::value("beta", "a finite number ≥ 0", beta));
+    }
+    match (0..machine.len()).find(|&l| !proper(l)) {
+        // A Poisson layer at β = 0 has rate 1 and is proper; real units spread over the whole line.
+        Some(l) if machine.layer(l).kind() != Kind::Poisson => Err(Error::NotNormalisable {
+            why: format!(
+                "at β = 0 nothing holds the real units of {}",
+                machine.members()[l].name
+            ),
+        }),
+        _ => Ok(()),
+    }
+}
+
+fn nodes(
+    machine: &Machine<f64>,
+    l: usize,
+    beta: f64,
+    fixed: &[Option<Vec<f64>>],
+) -> Result<Vec<Nodes>> {
+    let layer = machine.layer(l);
+    let kind = layer.kind();
+    match (kind, kind.states()) {
+        (_, Some(states)) => {
+            let one: Nodes = (0..states)
+                .map(|a| kind.value(a))
+                // A Potts row of values is one code per unit; its measure is flat.
+                .map(|x| {
+                    (
+                        x,
+                        if kind.columns() == 1 {
+                            layer.log_measure_row(&[x])
+                        } else {
+                            0.0
+                        },
+                    )
+                })
+                .collect();
+            Ok(vec![one; layer.len()])
+        }
+        (Kind::Poisson, _) => Ok(quadrature::counts(machine, l, beta, fixed)),
+        _ => quadrature::reals(machine, l, beta, fixed),
+    }
+}
