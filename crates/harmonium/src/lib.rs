@@ -1,13 +1,16 @@
 //! Train, sample and judge Boltzmann machines.
 #![forbid(unsafe_code)]
 
+mod archive;
 mod error;
+pub mod estimate;
 pub mod exact;
 pub mod machine;
 pub mod sample;
 mod states;
 pub mod units;
 
+pub use archive::{Archive, Tensor};
 pub use error::{Error, Result};
 pub use harmonium_kernels::{Key, Real};
 pub use machine::{Coupling, Machine, Member, Parameters, Role, Tempered};

@@ -35,6 +35,29 @@ impl Bits {
         out
     }
 
+    /// Rows of packed words, as [`words`](Self::words) returns them.
+    ///
+    /// # Errors
+    /// A wrong number of words, or an unused bit that is set.
+    pub fn from_words(rows: usize, cols: usize, words: Vec<u64>) -> Result<Self> {
+        let stride = bits::words(cols);
+        if Some(words.len()) != rows.checked_mul(stride) {
+            return Err(Error::shape(
+                "words of a bit matrix",
+                format!("{rows}×{stride}"),
+                words.len(),
+            ));
+        }
+        if cols % 64 != 0
+            && words
+                .chunks_exact(stride)
+                .any(|r| r[stride - 1] & !bits::last_mask(cols) != 0)
+        {
+            return Err(Error::value("unused bits of a bit matrix", "zero", "one"));
+        }
+        Ok(Self { rows, cols, words })
+    }
+
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.rows

@@ -3,6 +3,7 @@
 mod chains;
 mod clamps;
 mod gibbs;
+pub mod purpose;
 
 pub use chains::Chains;
 pub use clamps::{Clamp, Clamps};

@@ -1,0 +1,69 @@
+//! Estimators of the negative phase, siblings behind one interface.
+
+use crate::machine::{Parameters, Tempered};
+use crate::{Archive, Machine, Real, Result, States};
+
+/// What an estimator may look at during one update.
+#[derive(Clone, Copy)]
+pub struct Context<'a, T: Real> {
+    /// The machine at β = 1.
+    pub model: &'a Tempered<'a, T>,
+    /// The minibatch: visible (and conditioning) layers held.
+    pub data: &'a States<T>,
+    /// Weights of its rows.
+    pub wts: Option<&'a [f64]>,
+    /// The moments of the positive phase, already computed from the minibatch.
+    pub positive: &'a Parameters<T>,
+    /// The run's seed.
+    pub seed: u64,
+    /// Number of this update, counted from 1.
+    pub update: u64,
+}
+
+/// What an estimator says of itself after an update: named numbers for the metrics file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Info {
+    /// `("acceptance", 0.41)` and the like.
+    pub metrics: Vec<(&'static str, f64)>,
+}
+
+/// What an estimator thinks of a parameter update it is told of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Go on.
+    Accept,
+    /// The chains cannot follow: go back to the old parameters and lower the learning rate.
+    Reject,
+}
+
+/// An estimator of $\langle t(x)\rangle$ with nothing clamped.
+///
+/// The gradient of the mean log-likelihood is `positive − negative`. An estimator whose gradient has another
+/// form (pseudo-likelihood) writes the `negative` that makes this difference its gradient.
+pub trait NegativePhase<T: Real>: Send {
+    /// Name, as in configurations.
+    fn name(&self) -> &'static str;
+
+    /// Writes the moments into `out`.
+    ///
+    /// # Errors
+    /// Whatever sampling or enumeration may refuse.
+    fn estimate(&mut self, context: &Context<'_, T>, out: &mut Parameters<T>) -> Result<Info>;
+
+    /// Told after every update, before it is final: the machine was `old` and is now `new`.
+    ///
+    /// # Errors
+    /// Whatever sampling may refuse.
+    fn updated(&mut self, _old: &Machine<T>, _new: &Machine<T>) -> Result<Verdict> {
+        Ok(Verdict::Accept)
+    }
+
+    /// Puts everything that the next update depends on into `archive`.
+    fn save(&self, archive: &mut Archive);
+
+    /// Takes it back; what follows is then bit-identical.
+    ///
+    /// # Errors
+    /// An archive that does not hold it.
+    fn load(&mut self, archive: &Archive) -> Result<()>;
+}
