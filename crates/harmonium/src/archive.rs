@@ -63,11 +63,7 @@ impl Archive {
         match self.get(name)? {
             Tensor::F32(x) => Ok(x.mapv(|x| T::of(f64::from(x)))),
             Tensor::F64(x) => Ok(x.mapv(T::of)),
-            _ => Err(Error::shape(
-                format!("archive entry {name}"),
-                "real numbers",
-                "integers",
-            )),
+            _ => Err(Error::shape(format!("archive entry {name}"), "real numbers", "integers")),
         }
     }
 
@@ -96,11 +92,7 @@ impl Archive {
     pub fn u64s(&self, name: &str) -> Result<Vec<u64>> {
         match self.get(name)? {
             Tensor::U64(x) => Ok(x.iter().copied().collect()),
-            _ => Err(Error::shape(
-                format!("archive entry {name}"),
-                "64-bit integers",
-                "others",
-            )),
+            _ => Err(Error::shape(format!("archive entry {name}"), "64-bit integers", "others")),
         }
     }
 
@@ -121,11 +113,7 @@ impl Archive {
             let name = format!("{name}/{i}");
             let x = self.reals::<T>(&name)?;
             if x.dim() != a.dim() {
-                return Err(Error::shape(
-                    name,
-                    format!("{:?}", a.dim()),
-                    format!("{:?}", x.dim()),
-                ));
+                return Err(Error::shape(name, format!("{:?}", a.dim()), format!("{:?}", x.dim())));
             }
             a.assign(&x);
         }
@@ -134,10 +122,7 @@ impl Archive {
 
     /// Holds the layers that `states` holds.
     pub fn put_states<T: Real>(&mut self, name: &str, states: &States<T>) {
-        self.put_u64s(
-            format!("{name}/shape"),
-            &[states.len() as u64, states.rows() as u64],
-        );
+        self.put_u64s(format!("{name}/shape"), &[states.len() as u64, states.rows() as u64]);
         for l in 0..states.len() {
             match states.get(l) {
                 None => {}
@@ -145,10 +130,7 @@ impl Archive {
                 Some(Batch::Codes(x)) => self.put(format!("{name}/{l}"), Tensor::U32(x.clone())),
                 Some(Batch::Bits(b)) => {
                     let words = Array2::from_shape_vec((b.rows(), b.stride()), b.words().to_vec());
-                    self.put(
-                        format!("{name}/{l}"),
-                        Tensor::U64(words.expect("rows of words")),
-                    );
+                    self.put(format!("{name}/{l}"), Tensor::U64(words.expect("rows of words")));
                     self.put_u64s(format!("{name}/{l}/cols"), &[b.cols() as u64]);
                 }
             }
@@ -160,8 +142,7 @@ impl Archive {
     /// # Errors
     /// When they are missing or damaged.
     pub fn states<T: Real>(&self, name: &str) -> Result<States<T>> {
-        let bad =
-            |what: &str| Error::shape(format!("archive entry {name}"), what, "something else");
+        let bad = |what: &str| Error::shape(format!("archive entry {name}"), what, "something else");
         let [layers, rows] = self.u64s(&format!("{name}/shape"))?[..] else {
             return Err(bad("layers and rows"));
         };
@@ -193,23 +174,14 @@ impl Archive {
     /// The entries below `name/`, without that prefix.
     pub fn below(&self, name: &str) -> Self {
         let prefix = format!("{name}/");
-        let tensors = self
-            .tensors
-            .iter()
-            .filter_map(|(k, t)| Some((k.strip_prefix(&prefix)?.into(), t.clone())));
-        Self {
-            tensors: tensors.collect(),
-        }
+        let tensors =
+            self.tensors.iter().filter_map(|(k, t)| Some((k.strip_prefix(&prefix)?.into(), t.clone())));
+        Self { tensors: tensors.collect() }
     }
 
     /// Holds all entries of `other` below `name/`.
     pub fn put_below(&mut self, name: &str, other: Self) {
-        self.tensors.extend(
-            other
-                .tensors
-                .into_iter()
-                .map(|(k, t)| (format!("{name}/{k}"), t)),
-        );
+        self.tensors.extend(other.tensors.into_iter().map(|(k, t)| (format!("{name}/{k}"), t)));
     }
 }
 

@@ -73,39 +73,18 @@ pub enum Error {
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    pub(crate) fn shape(
-        what: impl Into<String>,
-        expected: impl ToString,
-        got: impl ToString,
-    ) -> Self {
-        Self::Shape {
-            what: what.into(),
-            expected: expected.to_string(),
-            got: got.to_string(),
-        }
+    pub(crate) fn shape(what: impl Into<String>, expected: impl ToString, got: impl ToString) -> Self {
+        Self::Shape { what: what.into(), expected: expected.to_string(), got: got.to_string() }
     }
 
-    pub(crate) fn value(
-        what: impl Into<String>,
-        expected: impl ToString,
-        got: impl ToString,
-    ) -> Self {
-        Self::Value {
-            what: what.into(),
-            expected: expected.to_string(),
-            got: got.to_string(),
-        }
+    pub(crate) fn value(what: impl Into<String>, expected: impl ToString, got: impl ToString) -> Self {
+        Self::Value { what: what.into(), expected: expected.to_string(), got: got.to_string() }
     }
 }
 
 /// A rough duration in words: nobody reads 3.4e7 s.
 pub(crate) fn duration(seconds: f64) -> String {
-    let units = [
-        (31_557_600.0, "years"),
-        (86_400.0, "days"),
-        (3_600.0, "hours"),
-        (60.0, "minutes"),
-    ];
+    let units = [(31_557_600.0, "years"), (86_400.0, "days"), (3_600.0, "hours"), (60.0, "minutes")];
     match units.into_iter().find(|&(size, _)| seconds >= 2.0 * size) {
         Some((size, name)) if seconds / size < 1e4 => format!("{:.0} {name}", seconds / size),
         Some((size, name)) => format!("{:.1e} {name}", seconds / size),

@@ -17,11 +17,7 @@ pub struct Bits {
 impl Bits {
     /// All bits zero.
     pub fn zeros(rows: usize, cols: usize) -> Self {
-        Self {
-            rows,
-            cols,
-            words: vec![0; rows * bits::words(cols)],
-        }
+        Self { rows, cols, words: vec![0; rows * bits::words(cols)] }
     }
 
     /// Bit (r, j) is `f(r, j)`.
@@ -42,16 +38,10 @@ impl Bits {
     pub fn from_words(rows: usize, cols: usize, words: Vec<u64>) -> Result<Self> {
         let stride = bits::words(cols);
         if Some(words.len()) != rows.checked_mul(stride) {
-            return Err(Error::shape(
-                "words of a bit matrix",
-                format!("{rows}×{stride}"),
-                words.len(),
-            ));
+            return Err(Error::shape("words of a bit matrix", format!("{rows}×{stride}"), words.len()));
         }
         if cols % 64 != 0
-            && words
-                .chunks_exact(stride)
-                .any(|r| r[stride - 1] & !bits::last_mask(cols) != 0)
+            && words.chunks_exact(stride).any(|r| r[stride - 1] & !bits::last_mask(cols) != 0)
         {
             return Err(Error::value("unused bits of a bit matrix", "zero", "one"));
         }
@@ -139,15 +129,8 @@ impl<T: Real> Batch<T> {
     pub fn select(&self, rows: &[usize]) -> Self {
         match self {
             Self::Bits(b) => {
-                let words = rows
-                    .iter()
-                    .flat_map(|&r| b.row(r).iter().copied())
-                    .collect();
-                Self::Bits(Bits {
-                    rows: rows.len(),
-                    cols: b.cols(),
-                    words,
-                })
+                let words = rows.iter().flat_map(|&r| b.row(r).iter().copied()).collect();
+                Self::Bits(Bits { rows: rows.len(), cols: b.cols(), words })
             }
             Self::Codes(c) => Self::Codes(c.select(ndarray::Axis(0), rows)),
             Self::Reals(x) => Self::Reals(x.select(ndarray::Axis(0), rows)),
@@ -189,10 +172,7 @@ pub struct States<T = f32> {
 impl<T: Real> States<T> {
     /// States of a machine with this many layers, none of them held yet.
     pub fn empty(layers: usize, rows: usize) -> Self {
-        Self {
-            layers: vec![None; layers],
-            rows,
-        }
+        Self { layers: vec![None; layers], rows }
     }
 
     /// Number of rows (chains or data points).
@@ -220,8 +200,7 @@ impl<T: Real> States<T> {
     /// # Errors
     /// When the layer is not held.
     pub fn layer(&self, l: usize) -> Result<&Batch<T>> {
-        self.get(l)
-            .ok_or_else(|| Error::shape(format!("states of layer {l}"), "a batch", "none"))
+        self.get(l).ok_or_else(|| Error::shape(format!("states of layer {l}"), "a batch", "none"))
     }
 
     /// Holds `batch` as the states of layer `l`.
@@ -240,14 +219,7 @@ impl<T: Real> States<T> {
 
     /// The given rows of every held layer.
     pub fn select(&self, rows: &[usize]) -> Self {
-        let layers = self
-            .layers
-            .iter()
-            .map(|b| b.as_ref().map(|b| b.select(rows)))
-            .collect();
-        Self {
-            layers,
-            rows: rows.len(),
-        }
+        let layers = self.layers.iter().map(|b| b.as_ref().map(|b| b.select(rows))).collect();
+        Self { layers, rows: rows.len() }
     }
 }

@@ -37,18 +37,10 @@ struct Step {
 pub(super) fn log_z(p: &Problem) -> Option<f64> {
     let factors = Factors::new(p)?;
     let (held, blocks) = p.blocks();
-    let parts: Vec<(f64, f64)> = (0..blocks)
-        .into_par_iter()
-        .map(|b| block(p, &factors, held, b))
-        .collect();
+    let parts: Vec<(f64, f64)> =
+        (0..blocks).into_par_iter().map(|b| block(p, &factors, held, b)).collect();
     let max = parts.iter().fold(f64::NEG_INFINITY, |m, &(x, _)| m.max(x));
-    Some(
-        max + parts
-            .iter()
-            .map(|(m, sum)| sum * (m - max).exp())
-            .sum::<f64>()
-            .ln(),
-    )
+    Some(max + parts.iter().map(|(m, sum)| sum * (m - max).exp()).sum::<f64>().ln())
 }
 
 impl Factors {
@@ -63,10 +55,7 @@ impl Factors {
                 _ => return None,
             };
             power.extend(std::iter::repeat_n(n, layer.width()));
-            is_spin.extend(std::iter::repeat_n(
-                layer.kind() == Kind::Spin,
-                layer.width(),
-            ));
+            is_spin.extend(std::iter::repeat_n(layer.kind() == Kind::Spin, layer.width()));
             theta.extend(layer.params().row(0));
         }
         let sign: Vec<f64> = is_spin.iter().map(|&s| if s { 2.0 } else { 1.0 }).collect();
@@ -95,10 +84,7 @@ impl Factors {
                     used += b;
                 }
                 _ => {
-                    groups.push(Group {
-                        columns: j..j + 1,
-                        power: power[j],
-                    });
+                    groups.push(Group { columns: j..j + 1, power: power[j] });
                     used = b;
                 }
             }
@@ -108,28 +94,15 @@ impl Factors {
             let ((c0, x0), (c1, x1)) = (unit.dense(from), unit.dense(to));
             let change = |j: usize| x1 * p.cross[[c1, j]] - x0 * p.cross[[c0, j]];
             Step {
-                factor: (0..sign.len())
-                    .map(|j| (sign[j] * change(j)).exp())
-                    .collect(),
-                linear: -(0..sign.len())
-                    .filter(|&j| is_spin[j])
-                    .map(change)
-                    .sum::<f64>(),
+                factor: (0..sign.len()).map(|j| (sign[j] * change(j)).exp()).collect(),
+                linear: -(0..sign.len()).filter(|&j| is_spin[j]).map(change).sum::<f64>(),
             }
         };
         let steps = p.moving.iter().map(|&u| {
-            (1..p.units[u].nodes.len())
-                .map(|a| [step(u, a - 1, a), step(u, a, a - 1)])
-                .collect()
+            (1..p.units[u].nodes.len()).map(|a| [step(u, a - 1, a), step(u, a, a - 1)]).collect()
         });
         let steps = steps.collect();
-        Some(Self {
-            steps,
-            groups,
-            sign,
-            theta,
-            is_spin,
-        })
+        Some(Self { steps, groups, sign, theta, is_spin })
     }
 
     /// The running products from scratch; returns −Σy over the spins.

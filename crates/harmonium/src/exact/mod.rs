@@ -44,11 +44,7 @@ pub struct Moments {
 impl<T: Real> Machine<T> {
     /// Exact answers by enumeration, in double precision.
     pub fn exact(&self) -> Exact {
-        Exact {
-            machine: self.cast(),
-            beta: 1.0,
-            patience: PATIENCE,
-        }
+        Exact { machine: self.cast(), beta: 1.0, patience: PATIENCE }
     }
 }
 
@@ -68,10 +64,7 @@ impl Exact {
     /// Refuses what is estimated to take longer than this many seconds (otherwise ten minutes).
     #[must_use]
     pub fn within(self, seconds: f64) -> Self {
-        Self {
-            patience: seconds,
-            ..self
-        }
+        Self { patience: seconds, ..self }
     }
 
     /// Number of states that [`log_z`](Self::log_z) walks and the estimated time in seconds.
@@ -95,10 +88,7 @@ impl Exact {
         let plan = Plan::new(&self.machine, self.beta, fixed)?;
         let seconds = self.seconds(&plan);
         if seconds > self.patience {
-            return Err(Error::TooManyStates {
-                states: plan.states,
-                seconds,
-            });
+            return Err(Error::TooManyStates { states: plan.states, seconds });
         }
         Ok(walk::run(&self.machine, self.beta, &plan, want))
     }
@@ -135,11 +125,7 @@ impl Exact {
             let plan = Plan::new(&self.machine, self.beta, f)?;
             let seconds = self.seconds(&plan) * fixed.len() as f64;
             let states = plan.states * fixed.len() as f64;
-            if seconds > self.patience {
-                Err(Error::TooManyStates { states, seconds })
-            } else {
-                Ok(())
-            }
+            if seconds > self.patience { Err(Error::TooManyStates { states, seconds }) } else { Ok(()) }
         })?;
         fixed.par_iter().map(|f| self.sum(f, want)).collect()
     }
@@ -156,12 +142,7 @@ impl Exact {
                     .transpose()
             })
             .collect::<Result<_>>()?;
-        let row = |r: usize| {
-            values
-                .iter()
-                .map(|v| v.as_ref().map(|v| v.row(r).to_vec()))
-                .collect()
-        };
+        let row = |r: usize| values.iter().map(|v| v.as_ref().map(|v| v.row(r).to_vec())).collect();
         Ok((0..states.rows()).map(row).collect())
     }
 
@@ -171,11 +152,7 @@ impl Exact {
     /// # Errors
     /// As for [`log_z`](Self::log_z), for the walk over the hidden layers.
     pub fn free_energy<T: Real>(&self, v: &States<T>) -> Result<Vec<f64>> {
-        Ok(self
-            .clamped(v, Want::LogZ)?
-            .into_iter()
-            .map(|s| -s.log_z)
-            .collect())
+        Ok(self.clamped(v, Want::LogZ)?.into_iter().map(|s| -s.log_z).collect())
     }
 
     /// ln Z, or the ln Z of each row given its condition when the machine has a conditioning layer.
@@ -183,11 +160,7 @@ impl Exact {
         if self.machine.with_role(Role::Condition).next().is_none() {
             return Ok(vec![self.log_z()?; v.rows()]);
         }
-        Ok(self
-            .clamped(&self.conditions(v), Want::LogZ)?
-            .into_iter()
-            .map(|s| s.log_z)
-            .collect())
+        Ok(self.clamped(&self.conditions(v), Want::LogZ)?.into_iter().map(|s| s.log_z).collect())
     }
 
     fn conditions<T: Real>(&self, v: &States<T>) -> States<T> {
@@ -204,12 +177,7 @@ impl Exact {
     /// As for [`log_z`](Self::log_z).
     pub fn log_probability<T: Real>(&self, v: &States<T>) -> Result<Vec<f64>> {
         let log_z = self.log_z_of_rows(v)?;
-        Ok(self
-            .free_energy(v)?
-            .into_iter()
-            .zip(log_z)
-            .map(|(f, z)| -f - z)
-            .collect())
+        Ok(self.free_energy(v)?.into_iter().zip(log_z).map(|(f, z)| -f - z).collect())
     }
 
     /// Mean log-likelihood per row, weighted where weights are given.
@@ -263,31 +231,16 @@ impl Exact {
     pub fn kl<T: Real>(&self, v: &States<T>, wts: Option<&[f64]>) -> Result<f64> {
         let real = |&l: &usize| self.machine.layer(l).kind().form() == crate::units::Form::Reals;
         if let Some(l) = self.machine.with_role(Role::Visible).find(real) {
-            let why = format!(
-                "layer {} holds real numbers",
-                self.machine.members()[l].name
-            );
-            return Err(Error::Undefined {
-                what: "KL(data‖model)",
-                why,
-            });
+            let why = format!("layer {} holds real numbers", self.machine.members()[l].name);
+            return Err(Error::Undefined { what: "KL(data‖model)", why });
         }
         let total = wts.map_or(v.rows() as f64, |w| w.iter().sum());
         let mut frequency = std::collections::BTreeMap::<Vec<u64>, f64>::new();
         for (r, row) in self.rows(v)?.into_iter().enumerate() {
-            let bits = row
-                .into_iter()
-                .flatten()
-                .flatten()
-                .map(f64::to_bits)
-                .collect();
+            let bits = row.into_iter().flatten().flatten().map(f64::to_bits).collect();
             *frequency.entry(bits).or_default() += wts.map_or(1.0, |w| w[r]) / total;
         }
-        let entropy: f64 = frequency
-            .values()
-            .filter(|&&p| p > 0.0)
-            .map(|p| -p * p.ln())
-            .sum();
+        let entropy: f64 = frequency.values().filter(|&&p| p > 0.0).map(|p| -p * p.ln()).sum();
         Ok(-entropy - self.log_likelihood(v, wts)?)
     }
 }

@@ -18,11 +18,7 @@ pub(super) struct Plan {
 
 impl Plan {
     /// The cheapest walk of the machine, with the layers that have values in `fixed` clamped to them.
-    pub(super) fn new(
-        machine: &Machine<f64>,
-        beta: f64,
-        fixed: &[Option<Vec<f64>>],
-    ) -> Result<Self> {
+    pub(super) fn new(machine: &Machine<f64>, beta: f64, fixed: &[Option<Vec<f64>>]) -> Result<Self> {
         machine.check_normalisable()?;
         check_beta(machine, beta, fixed)?;
         for l in machine.with_role(Role::Condition) {
@@ -31,10 +27,7 @@ impl Plan {
                     "layer {} conditions the machine and must be given",
                     machine.members()[l].name
                 );
-                return Err(Error::Undefined {
-                    what: "Z without its condition",
-                    why,
-                });
+                return Err(Error::Undefined { what: "Z without its condition", why });
             }
         }
         let finite = |l: usize| machine.layer(l).kind().states().is_some();
@@ -59,12 +52,8 @@ impl Plan {
         let mut best: Option<Self> = None;
         // The set of layers is small: try every subset of the free ones as the traced layers.
         for subset in 0..1u64 << free.len().min(20) {
-            let traced: Vec<usize> = free
-                .iter()
-                .enumerate()
-                .filter(|(i, _)| subset >> i & 1 == 1)
-                .map(|(_, &l)| l)
-                .collect();
+            let traced: Vec<usize> =
+                free.iter().enumerate().filter(|(i, _)| subset >> i & 1 == 1).map(|(_, &l)| l).collect();
             let walked_free = free.iter().filter(|l| !traced.contains(l));
             if !machine.independent(&traced) || !walked_free.copied().all(&may_walk) {
                 continue;
@@ -79,15 +68,8 @@ impl Plan {
                 states *= nodes.iter().map(|n| n.len() as f64).product::<f64>();
                 walked.push((l, nodes));
             }
-            let plan = Self {
-                walked,
-                traced,
-                states,
-            };
-            if best
-                .as_ref()
-                .is_none_or(|b| plan.cost(machine) < b.cost(machine))
-            {
+            let plan = Self { walked, traced, states };
+            if best.as_ref().is_none_or(|b| plan.cost(machine) < b.cost(machine)) {
                 best = Some(plan);
             }
         }
@@ -123,21 +105,13 @@ fn check_beta(machine: &Machine<f64>, beta: f64, fixed: &[Option<Vec<f64>>]) -> 
     match (0..machine.len()).find(|&l| !proper(l)) {
         // A Poisson layer at β = 0 has rate 1 and is proper; real units spread over the whole line.
         Some(l) if machine.layer(l).kind() != Kind::Poisson => Err(Error::NotNormalisable {
-            why: format!(
-                "at β = 0 nothing holds the real units of {}",
-                machine.members()[l].name
-            ),
+            why: format!("at β = 0 nothing holds the real units of {}", machine.members()[l].name),
         }),
         _ => Ok(()),
     }
 }
 
-fn nodes(
-    machine: &Machine<f64>,
-    l: usize,
-    beta: f64,
-    fixed: &[Option<Vec<f64>>],
-) -> Result<Vec<Nodes>> {
+fn nodes(machine: &Machine<f64>, l: usize, beta: f64, fixed: &[Option<Vec<f64>>]) -> Result<Vec<Nodes>> {
     let layer = machine.layer(l);
     let kind = layer.kind();
     match (kind, kind.states()) {
@@ -145,16 +119,7 @@ fn nodes(
             let one: Nodes = (0..states)
                 .map(|a| kind.value(a))
                 // A Potts row of values is one code per unit; its measure is flat.
-                .map(|x| {
-                    (
-                        x,
-                        if kind.columns() == 1 {
-                            layer.log_measure_row(&[x])
-                        } else {
-                            0.0
-                        },
-                    )
-                })
+                .map(|x| (x, if kind.columns() == 1 { layer.log_measure_row(&[x]) } else { 0.0 }))
                 .collect();
             Ok(vec![one; layer.len()])
         }

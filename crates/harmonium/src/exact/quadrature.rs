@@ -27,9 +27,7 @@ pub(super) fn counts(
         .map(|j| {
             let rate = (beta * (layer.params()[[0, j]] + reach[j].1)).exp();
             let last = (rate + 10.0 * rate.sqrt() + 30.0).ceil() as u32;
-            (0..=last)
-                .map(|x| (f64::from(x), layer.log_measure_row(&[f64::from(x)])))
-                .collect()
+            (0..=last).map(|x| (f64::from(x), layer.log_measure_row(&[f64::from(x)]))).collect()
         })
         .collect()
 }
@@ -41,11 +39,7 @@ fn reach(machine: &Machine<f64>, l: usize, fixed: &[Option<Vec<f64>>]) -> Vec<(f
     for c in machine.couplings() {
         let Some(o) = c.other(l) else { continue };
         let weight = |i: usize, j: usize| {
-            if c.ends().0 == l {
-                c.w()[[j, i]]
-            } else {
-                c.w()[[i, j]]
-            }
+            if c.ends().0 == l { c.w()[[j, i]] } else { c.w()[[i, j]] }
         };
         let other = machine.layer(o);
         let columns = other.kind().columns();
@@ -63,9 +57,7 @@ fn reach(machine: &Machine<f64>, l: usize, fixed: &[Option<Vec<f64>>]) -> Vec<(f
                 let range = values
                     .into_iter()
                     .map(inputs)
-                    .fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), x| {
-                        (lo.min(x), hi.max(x))
-                    });
+                    .fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), x| (lo.min(x), hi.max(x)));
                 *reach = (reach.0 + range.0, reach.1 + range.1);
             }
         }
@@ -86,10 +78,7 @@ pub(super) fn reals(
 ) -> Result<Vec<Nodes>> {
     let real = |&k: &usize| {
         fixed[k].is_none()
-            && matches!(
-                machine.layer(k).kind(),
-                Kind::Gaussian | Kind::Relu | Kind::Drelu
-            )
+            && matches!(machine.layer(k).kind(), Kind::Gaussian | Kind::Relu | Kind::Drelu)
     };
     let layers: Vec<usize> = (0..machine.len()).filter(real).collect();
     let mut units = Vec::new();
@@ -101,19 +90,9 @@ pub(super) fn reals(
                 Kind::Drelu => p[0].abs().max(p[1].abs()),
                 _ => p[0].abs(),
             };
-            let gammas = if layer.kind() == Kind::Drelu {
-                [p[2], p[3]]
-            } else {
-                [p[1], p[1]]
-            };
+            let gammas = if layer.kind() == Kind::Drelu { [p[2], p[3]] } else { [p[1], p[1]] };
             let b = beta * (theta + reach.0.abs().max(reach.1.abs()));
-            units.push((
-                k,
-                j,
-                b,
-                beta * gammas[0].min(gammas[1]),
-                beta * gammas[0].max(gammas[1]),
-            ));
+            units.push((k, j, b, beta * gammas[0].min(gammas[1]), beta * gammas[0].max(gammas[1])));
         }
     }
     let c = inverse(precision(machine, beta, &layers, &units)).ok_or_else(|| Error::Undefined {
@@ -161,9 +140,7 @@ fn precision(
     for c in machine.couplings() {
         let (p, q) = c.ends();
         if layers.contains(&p) && layers.contains(&q) {
-            let both_relu = [p, q]
-                .iter()
-                .all(|&l| machine.layer(l).kind() == Kind::Relu);
+            let both_relu = [p, q].iter().all(|&l| machine.layer(l).kind() == Kind::Relu);
             for ((i, j), &w) in c.w().indexed_iter() {
                 let w = if both_relu { w.max(0.0) } else { w };
                 let (i, j) = (start(p) + i, start(q) + j);

@@ -5,7 +5,7 @@ use super::binary;
 use super::plan::Plan;
 use crate::machine::{Parameters, clear_self};
 use crate::{Kind, Layer, Machine, Real};
-use ndarray::{Array1, Array2, s};
+use ndarray::{Array1, Array2};
 use rayon::prelude::*;
 
 /// What to sum.
@@ -74,13 +74,7 @@ impl Problem {
             })
             .collect();
         let ww: usize = walked.iter().map(|&l| machine.layer(l).width()).sum();
-        let at = |l: usize| {
-            order
-                .iter()
-                .find(|&&(k, _)| k == l)
-                .expect("every layer has a place")
-                .1
-        };
+        let at = |l: usize| order.iter().find(|&&(k, _)| k == l).expect("every layer has a place").1;
         let mut cross = Array2::zeros((ww, width - ww));
         let mut inner = Array2::zeros((ww, ww));
         let mut has_inner = false;
@@ -103,35 +97,14 @@ impl Problem {
         for (l, nodes) in &plan.walked {
             let layer = machine.layer(*l).tempered(beta);
             for (j, nodes) in nodes.iter().enumerate() {
-                let nodes = nodes
-                    .iter()
-                    .map(|&(x, lw)| (x, lw + own(&layer, j, x)))
-                    .collect();
+                let nodes = nodes.iter().map(|&(x, lw)| (x, lw + own(&layer, j, x))).collect();
                 let column = at(*l) + j * layer.kind().columns();
-                units.push(Walked {
-                    column,
-                    kind: layer.kind(),
-                    nodes,
-                });
+                units.push(Walked { column, kind: layer.kind(), nodes });
             }
         }
-        let moving = (0..units.len())
-            .filter(|&u| units[u].nodes.len() > 1)
-            .collect();
-        let traced = plan
-            .traced
-            .iter()
-            .map(|&l| machine.layer(l).tempered(beta))
-            .collect();
-        Self {
-            units,
-            moving,
-            cross,
-            inner: has_inner.then_some(inner),
-            traced,
-            order,
-            width,
-        }
+        let moving = (0..units.len()).filter(|&u| units[u].nodes.len() > 1).collect();
+        let traced = plan.traced.iter().map(|&l| machine.layer(l).tempered(beta)).collect();
+        Self { units, moving, cross, inner: has_inner.then_some(inner), traced, order, width }
     }
 
     /// How many of the moving units are held still inside a block, and the number of blocks.
@@ -180,12 +153,7 @@ pub(super) struct Gray {
 impl Gray {
     pub(super) fn new(radix: Vec<usize>) -> Self {
         let n = radix.len();
-        Self {
-            radix,
-            digit: vec![0; n],
-            up: vec![true; n],
-            focus: (0..=n).collect(),
-        }
+        Self { radix, digit: vec![0; n], up: vec![true; n], focus: (0..=n).collect() }
     }
 
     /// The position that changes and its new digit, or `None` at the end.
@@ -194,11 +162,7 @@ impl Gray {
         if j == self.radix.len() {
             return None;
         }
-        self.digit[j] = if self.up[j] {
-            self.digit[j] + 1
-        } else {
-            self.digit[j] - 1
-        };
+        self.digit[j] = if self.up[j] { self.digit[j] + 1 } else { self.digit[j] - 1 };
         let now = self.digit[j];
         if now == 0 || now == self.radix[j] - 1 {
             self.up[j] = !self.up[j];
@@ -224,13 +188,7 @@ pub(super) struct Runner<'p> {
 impl<'p> Runner<'p> {
     pub(super) fn new(p: &'p Problem, digits: Vec<usize>) -> Self {
         let (ww, wt) = p.cross.dim();
-        let mut r = Self {
-            p,
-            digits,
-            log_w: 0.0,
-            field: vec![0.0; ww],
-            inputs: vec![0.0; wt],
-        };
+        let mut r = Self { p, digits, log_w: 0.0, field: vec![0.0; ww], inputs: vec![0.0; wt] };
         r.refresh();
         r
     }
@@ -320,10 +278,7 @@ pub(super) fn run(machine: &Machine<f64>, beta: f64, plan: &Plan, want: Want) ->
     let problem = Problem::new(machine, beta, plan);
     if want == Want::LogZ {
         if let Some(log_z) = binary::log_z(&problem) {
-            return Sum {
-                log_z,
-                ..Sum::zero(&problem, machine, want)
-            };
+            return Sum { log_z, ..Sum::zero(&problem, machine, want) };
         }
     }
     let (held, blocks) = problem.blocks();
@@ -376,9 +331,7 @@ impl Sum {
     fn rescale(&mut self, by: f64) {
         self.total *= by;
         if self.want != Want::LogZ {
-            let lists = [&mut self.first, &mut self.variance]
-                .into_iter()
-                .chain(&mut self.stats);
+            let lists = [&mut self.first, &mut self.variance].into_iter().chain(&mut self.stats);
             lists.flatten().for_each(|x| *x *= by);
             self.gram.mapv_inplace(|x| x * by);
         }
@@ -391,14 +344,8 @@ impl Sum {
         let by = self.weigh(part.max);
         part.rescale(by);
         self.total += part.total;
-        let lists = [&mut self.first, &mut self.variance]
-            .into_iter()
-            .chain(&mut self.stats)
-            .flatten();
-        let more = [&part.first, &part.variance]
-            .into_iter()
-            .chain(&part.stats)
-            .flatten();
+        let lists = [&mut self.first, &mut self.variance].into_iter().chain(&mut self.stats).flatten();
+        let more = [&part.first, &part.variance].into_iter().chain(&part.stats).flatten();
         lists.zip(more).for_each(|(a, b)| *a += b);
         self.gram += &part.gram;
     }
@@ -436,10 +383,7 @@ impl Sum {
     fn add_chunk(&mut self, p: &Problem, machine: &Machine<f64>, chunk: &mut Chunk) {
         let n = chunk.len;
         let ww = p.cross.nrows();
-        let top = chunk.log_w[..n]
-            .iter()
-            .copied()
-            .fold(f64::NEG_INFINITY, f64::max);
+        let top = chunk.log_w[..n].iter().copied().fold(f64::NEG_INFINITY, f64::max);
         self.weigh(top);
         let mut weighted = Array2::zeros((n, self.gram.nrows()));
         for r in 0..n {
@@ -450,8 +394,9 @@ impl Sum {
                 let (from, to) = (at - ww, at - ww + layer.width());
                 let inputs = &chunk.inputs.as_slice().expect("a new array")
                     [r * chunk.inputs.ncols() + from..r * chunk.inputs.ncols() + to];
-                let mut row = chunk.dense.slice_mut(s![r, at..at + layer.width()]);
-                layer.mean_row(inputs, row.as_slice_mut().expect("a row is contiguous"));
+                let dense = chunk.dense.as_slice_mut().expect("a new array");
+                let row = r * p.width + at;
+                layer.mean_row(inputs, &mut dense[row..row + layer.width()]);
                 let stats = &mut self.stats[self.order.len() - p.traced.len() + k];
                 layer.mean_stats_row(inputs, wt, stats);
                 if self.want == Want::Second {
@@ -463,10 +408,7 @@ impl Sum {
                 at += layer.width();
             }
             let mut first_unit = 0;
-            for (k, &(l, _)) in self.order[..self.order.len() - p.traced.len()]
-                .iter()
-                .enumerate()
-            {
+            for (k, &(l, _)) in self.order[..self.order.len() - p.traced.len()].iter().enumerate() {
                 let layer = machine.layer(l);
                 let values: Vec<f64> = (first_unit..first_unit + layer.len())
                     .map(|u| p.units[u].nodes[chunk.digits[[r, u]]].0)
@@ -497,57 +439,40 @@ impl Sum {
     /// The sums in the machine's order and normalised.
     pub(super) fn moments(self, machine: &Machine<f64>) -> Moments {
         let z = self.total;
-        let place = |l: usize| {
-            self.order
-                .iter()
-                .position(|&(k, _)| k == l)
-                .expect("every layer has a place")
-        };
+        let place =
+            |l: usize| self.order.iter().position(|&(k, _)| k == l).expect("every layer has a place");
         let columns = |l: usize| {
             let start = self.order[place(l)].1;
             start..start + machine.layer(l).width()
         };
         let layers = (0..machine.len()).map(|l| {
             let stats = self.stats[place(l)].iter().map(|t| t / z).collect();
-            Array2::from_shape_vec(machine.layer(l).params().dim(), stats)
-                .expect("one per parameter")
+            Array2::from_shape_vec(machine.layer(l).params().dim(), stats).expect("one per parameter")
         });
         let couplings = machine.couplings().iter().map(|c| {
             let (a, b) = c.ends();
-            let mut m = if columns(a).end <= self.gram.nrows() {
-                self.gram.slice(s![columns(a), columns(b)]).to_owned()
-            } else {
-                self.gram.slice(s![columns(b), columns(a)]).t().to_owned()
-            };
+            // The rows of the sums are the walked columns, and at least one end is walked.
+            let (ca, cb) = (columns(a), columns(b));
+            let walked = ca.end <= self.gram.nrows();
+            let mut m = Array2::from_shape_fn((ca.len(), cb.len()), |(i, j)| {
+                let (i, j) = (ca.start + i, cb.start + j);
+                if walked { self.gram[[i, j]] } else { self.gram[[j, i]] }
+            });
             m /= z;
             if c.is_lateral() {
                 clear_self(&mut m, machine.layer(a).kind());
             }
             if let Some(mask) = c.mask() {
-                m.indexed_iter_mut()
-                    .filter(|((i, j), _)| !mask.get(*i, *j))
-                    .for_each(|(_, x)| *x = 0.0);
+                m.indexed_iter_mut().filter(|((i, j), _)| !mask.get(*i, *j)).for_each(|(_, x)| *x = 0.0);
             }
-            m.as_standard_layout().into_owned()
+            m
         });
-        let stats = Parameters {
-            layers: layers.collect(),
-            couplings: couplings.collect(),
-        };
+        let stats = Parameters { layers: layers.collect(), couplings: couplings.collect() };
         let means = (0..machine.len())
-            .map(|l| {
-                columns(l)
-                    .map(|c| self.first[c] / z)
-                    .collect::<Array1<f64>>()
-            })
+            .map(|l| columns(l).map(|c| self.first[c] / z).collect::<Array1<f64>>())
             .collect();
         let second = (self.want == Want::Second).then(|| self.second(machine, z));
-        Moments {
-            log_z: self.log_z,
-            means,
-            stats,
-            second,
-        }
+        Moments { log_z: self.log_z, means, stats, second }
     }
 
     fn second(&self, machine: &Machine<f64>, z: f64) -> Array2<f64> {
@@ -571,12 +496,7 @@ impl Sum {
         // From the walk's order of layers to the machine's.
         let old: Vec<usize> = (0..machine.len())
             .flat_map(|l| {
-                let start = self
-                    .order
-                    .iter()
-                    .find(|&&(k, _)| k == l)
-                    .expect("every layer")
-                    .1;
+                let start = self.order.iter().find(|&&(k, _)| k == l).expect("every layer").1;
                 start..start + machine.layer(l).width()
             })
             .collect();
@@ -607,16 +527,8 @@ impl Chunk {
     fn push(&mut self, runner: &Runner<'_>) {
         let r = self.len;
         self.log_w[r] = runner.log_weight();
-        self.inputs
-            .row_mut(r)
-            .iter_mut()
-            .zip(&runner.inputs)
-            .for_each(|(to, &x)| *to = x);
-        self.digits
-            .row_mut(r)
-            .iter_mut()
-            .zip(&runner.digits)
-            .for_each(|(to, &x)| *to = x);
+        self.inputs.row_mut(r).iter_mut().zip(&runner.inputs).for_each(|(to, &x)| *to = x);
+        self.digits.row_mut(r).iter_mut().zip(&runner.digits).for_each(|(to, &x)| *to = x);
         let mut dense = self.dense.row_mut(r);
         dense.fill(0.0);
         for (u, unit) in runner.p.units.iter().enumerate() {

@@ -13,11 +13,8 @@ impl<T: Real> Machine<T> {
             Coupling::new(a, b, w).expect("pairs are in order")
         });
         let couplings = couplings.collect();
-        let members = members.into_iter().map(|(name, role, layer)| Member {
-            name: name.into(),
-            role,
-            layer,
-        });
+        let members =
+            members.into_iter().map(|(name, role, layer)| Member { name: name.into(), role, layer });
         Self::new(members.collect(), couplings).expect("shapes were taken from the layers")
     }
 
@@ -26,26 +23,17 @@ impl<T: Real> Machine<T> {
     /// Weights start at zero, as in every constructor here: set them with
     /// [`coupling_mut`](Self::coupling_mut) or start a training, which draws them.
     pub fn rbm(v: Layer<T>, h: Layer<T>) -> Self {
-        Self::joined(
-            vec![("v", Role::Visible, v), ("h", Role::Hidden, h)],
-            &[(0, 1)],
-        )
+        Self::joined(vec![("v", Role::Visible, v), ("h", Role::Hidden, h)], &[(0, 1)])
     }
 
     /// Unrestricted Boltzmann machine: v–h, v–v and h–h.
     pub fn unrestricted(v: Layer<T>, h: Layer<T>) -> Self {
-        Self::joined(
-            vec![("v", Role::Visible, v), ("h", Role::Hidden, h)],
-            &[(0, 1), (0, 0), (1, 1)],
-        )
+        Self::joined(vec![("v", Role::Visible, v), ("h", Role::Hidden, h)], &[(0, 1), (0, 0), (1, 1)])
     }
 
     /// Semi-restricted Boltzmann machine: v–h and v–v; the hidden units stay independent given v.
     pub fn semi_restricted(v: Layer<T>, h: Layer<T>) -> Self {
-        Self::joined(
-            vec![("v", Role::Visible, v), ("h", Role::Hidden, h)],
-            &[(0, 1), (0, 0)],
-        )
+        Self::joined(vec![("v", Role::Visible, v), ("h", Role::Hidden, h)], &[(0, 1), (0, 0)])
     }
 
     /// Fully visible machine: v–v only (inverse Ising with spins, inverse Potts with Potts units).
@@ -57,45 +45,29 @@ impl<T: Real> Machine<T> {
     pub fn deep(v: Layer<T>, hidden: Vec<Layer<T>>) -> Self {
         let pairs = (0..hidden.len()).map(|l| (l, l + 1)).collect::<Vec<_>>();
         let names: Vec<_> = (1..=hidden.len()).map(|l| format!("h{l}")).collect();
-        let hidden = names
-            .iter()
-            .zip(hidden)
-            .map(|(name, h)| (name.as_str(), Role::Hidden, h));
-        let members = std::iter::once(("v", Role::Visible, v))
-            .chain(hidden)
-            .collect();
+        let hidden = names.iter().zip(hidden).map(|(name, h)| (name.as_str(), Role::Hidden, h));
+        let members = std::iter::once(("v", Role::Visible, v)).chain(hidden).collect();
         Self::joined(members, &pairs)
     }
 
     /// Class RBM: data `v` and one Potts unit `y` for the class, both visible, each joined to `h`.
     pub fn class_rbm(v: Layer<T>, classes: u32, h: Layer<T>) -> Self {
         let y = Layer::new(crate::Kind::Potts { q: classes }, 1);
-        let members = vec![
-            ("v", Role::Visible, v),
-            ("y", Role::Visible, y),
-            ("h", Role::Hidden, h),
-        ];
+        let members = vec![("v", Role::Visible, v), ("y", Role::Visible, y), ("h", Role::Hidden, h)];
         Self::joined(members, &[(0, 2), (1, 2)])
     }
 
     /// Mixed data: several named visible layers of any kinds, each joined to `h`.
     pub fn mixed(visible: Vec<(&str, Layer<T>)>, h: Layer<T>) -> Self {
-        let pairs = (0..visible.len())
-            .map(|l| (l, visible.len()))
-            .collect::<Vec<_>>();
-        let visible = visible
-            .into_iter()
-            .map(|(name, v)| (name, Role::Visible, v));
+        let pairs = (0..visible.len()).map(|l| (l, visible.len())).collect::<Vec<_>>();
+        let visible = visible.into_iter().map(|(name, v)| (name, Role::Visible, v));
         Self::joined(visible.chain([("h", Role::Hidden, h)]).collect(), &pairs)
     }
 
     /// Conditional (or temporal) RBM: `past` is always clamped and acts on both v and h.
     pub fn conditional(past: Layer<T>, v: Layer<T>, h: Layer<T>) -> Self {
-        let members = vec![
-            ("past", Role::Condition, past),
-            ("v", Role::Visible, v),
-            ("h", Role::Hidden, h),
-        ];
+        let members =
+            vec![("past", Role::Condition, past), ("v", Role::Visible, v), ("h", Role::Hidden, h)];
         Self::joined(members, &[(0, 1), (0, 2), (1, 2)])
     }
 }

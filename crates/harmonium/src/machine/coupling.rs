@@ -24,18 +24,9 @@ impl<T: Real> Coupling<T> {
     /// When a > b.
     pub fn new(a: usize, b: usize, w: Array2<T>) -> Result<Self> {
         if a > b {
-            return Err(Error::value(
-                "ends of a coupling",
-                "first layer ≤ second",
-                format!("{a}, {b}"),
-            ));
+            return Err(Error::value("ends of a coupling", "first layer ≤ second", format!("{a}, {b}")));
         }
-        Ok(Self {
-            a,
-            b,
-            w: w.as_standard_layout().into_owned(),
-            mask: None,
-        })
+        Ok(Self { a, b, w: w.as_standard_layout().into_owned(), mask: None })
     }
 
     /// The same coupling with only the weights whose bit is set; the others are set to zero and stay there.
@@ -102,12 +93,7 @@ impl<T: Real> Coupling<T> {
     }
 
     pub(super) fn cast<S: Real>(&self) -> Coupling<S> {
-        Coupling {
-            a: self.a,
-            b: self.b,
-            w: self.w.mapv(|w| S::of(w.f64())),
-            mask: self.mask.clone(),
-        }
+        Coupling { a: self.a, b: self.b, w: self.w.mapv(|w| S::of(w.f64())), mask: self.mask.clone() }
     }
 
     pub(super) fn check(&self, a: &Member<T>, b: &Member<T>) -> Result<()> {
@@ -115,18 +101,10 @@ impl<T: Real> Coupling<T> {
         let shape = (a.layer.width(), b.layer.width());
         if self.w.dim() != shape {
             let (m, n) = self.w.dim();
-            return Err(Error::shape(
-                what(),
-                format!("{}×{}", shape.0, shape.1),
-                format!("{m}×{n}"),
-            ));
+            return Err(Error::shape(what(), format!("{}×{}", shape.0, shape.1), format!("{m}×{n}")));
         }
         if let Some(((i, j), w)) = self.w.indexed_iter().find(|(_, w)| !w.is_finite()) {
-            return Err(Error::value(
-                format!("{}[{i},{j}]", what()),
-                "a finite number",
-                w,
-            ));
+            return Err(Error::value(format!("{}[{i},{j}]", what()), "a finite number", w));
         }
         if self.is_lateral() {
             let c = a.layer.kind().columns();

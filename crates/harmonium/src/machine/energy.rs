@@ -29,10 +29,7 @@ impl<T: Real> Machine<T> {
                 let y = self.layer(b).dense(states.layer(b)?);
                 let mut inputs = Array2::zeros(y.dim());
                 product::add(self.layer(a), states.layer(a)?, c, T::one(), &mut inputs);
-                for (e, (i, y)) in energy
-                    .iter_mut()
-                    .zip(inputs.rows().into_iter().zip(y.rows()))
-                {
+                for (e, (i, y)) in energy.iter_mut().zip(inputs.rows().into_iter().zip(y.rows())) {
                     *e -= half * i.iter().zip(y).map(|(i, y)| i.f64() * y.f64()).sum::<f64>();
                 }
             }

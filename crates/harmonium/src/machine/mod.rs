@@ -120,9 +120,7 @@ impl<T: Real> Machine<T> {
     }
     /// The coupling between two layers, in either order.
     pub fn coupling_between(&self, a: usize, b: usize) -> Option<usize> {
-        self.couplings
-            .iter()
-            .position(|c| c.ends() == (a.min(b), a.max(b)))
+        self.couplings.iter().position(|c| c.ends() == (a.min(b), a.max(b)))
     }
     /// The layers with this role, in order.
     pub fn with_role(&self, role: Role) -> impl Iterator<Item = usize> + '_ {
@@ -134,9 +132,7 @@ impl<T: Real> Machine<T> {
     }
     /// Whether the given layers are independent of each other given all others: no coupling inside the set.
     pub fn independent(&self, set: &[usize]) -> bool {
-        self.couplings
-            .iter()
-            .all(|c| !(set.contains(&c.ends().0) && set.contains(&c.ends().1)))
+        self.couplings.iter().all(|c| !(set.contains(&c.ends().0) && set.contains(&c.ends().1)))
     }
 
     /// States that hold the visible (and conditioning) layers, in the machine's order.
@@ -144,15 +140,9 @@ impl<T: Real> Machine<T> {
     /// # Errors
     /// A wrong number of batches, or one that does not fit its layer.
     pub fn data(&self, batches: Vec<Batch<T>>) -> Result<States<T>> {
-        let given: Vec<_> = (0..self.len())
-            .filter(|&l| self.role(l) != Role::Hidden)
-            .collect();
+        let given: Vec<_> = (0..self.len()).filter(|&l| self.role(l) != Role::Hidden).collect();
         if given.len() != batches.len() {
-            return Err(Error::shape(
-                "batches of visible layers",
-                given.len(),
-                batches.len(),
-            ));
+            return Err(Error::shape("batches of visible layers", given.len(), batches.len()));
         }
         let rows = batches.first().map_or(0, Batch::rows);
         let mut states = States::empty(self.len(), rows);

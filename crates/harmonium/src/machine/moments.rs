@@ -72,20 +72,12 @@ fn total_weight(rows: usize, wts: Option<&[f64]>) -> Result<f64> {
         Some(w) if w.len() != rows => return Err(Error::shape("weights", rows, w.len())),
         Some(w) => match w.iter().position(|w| !w.is_finite() || *w < 0.0) {
             Some(r) => {
-                return Err(Error::value(
-                    format!("weight of row {r}"),
-                    "a number ≥ 0",
-                    w[r],
-                ));
+                return Err(Error::value(format!("weight of row {r}"), "a number ≥ 0", w[r]));
             }
             None => w.iter().sum(),
         },
     };
-    if total > 0.0 {
-        Ok(total)
-    } else {
-        Err(Error::value("sum of the weights", "positive", total))
-    }
+    if total > 0.0 { Ok(total) } else { Err(Error::value("sum of the weights", "positive", total)) }
 }
 
 /// $a^\top b$.

@@ -32,11 +32,7 @@ impl<T: Real> Machine<T> {
             if !kinds.contains(&Kind::Poisson) {
                 continue;
             }
-            let other = if kinds[0] == Kind::Poisson {
-                kinds[1]
-            } else {
-                kinds[0]
-            };
+            let other = if kinds[0] == Kind::Poisson { kinds[1] } else { kinds[0] };
             let fatal = match other {
                 Kind::Gaussian | Kind::Drelu => c.w().iter().find(|w| **w != T::zero()),
                 Kind::Poisson | Kind::Relu => c.w().iter().find(|w| **w > T::zero()),
@@ -55,29 +51,15 @@ impl<T: Real> Machine<T> {
     }
 
     fn check_reals(&self) -> Result<()> {
-        let real = |l: usize| {
-            matches!(
-                self.layer(l).kind(),
-                Kind::Gaussian | Kind::Relu | Kind::Drelu
-            )
-        };
-        if !self
-            .couplings()
-            .iter()
-            .any(|c| real(c.ends().0) && real(c.ends().1))
-        {
+        let real = |l: usize| matches!(self.layer(l).kind(), Kind::Gaussian | Kind::Relu | Kind::Drelu);
+        if !self.couplings().iter().any(|c| real(c.ends().0) && real(c.ends().1)) {
             return Ok(());
         }
         let is_relu = |l: &usize| self.layer(*l).kind() == Kind::Relu;
-        let (last, first): (Vec<_>, Vec<_>) =
-            (0..self.len()).filter(|&l| real(l)).partition(is_relu);
+        let (last, first): (Vec<_>, Vec<_>) = (0..self.len()).filter(|&l| real(l)).partition(is_relu);
         let order: Vec<usize> = first.iter().chain(&last).copied().collect();
         let start = |l: usize| {
-            order
-                .iter()
-                .take_while(|&&k| k != l)
-                .map(|&k| self.layer(k).len())
-                .sum::<usize>()
+            order.iter().take_while(|&&k| k != l).map(|&k| self.layer(k).len()).sum::<usize>()
         };
         let n = order.iter().map(|&l| self.layer(l).len()).sum();
         let mut a = Array2::<f64>::zeros((n, n));
@@ -104,10 +86,7 @@ impl<T: Real> Machine<T> {
         match smallest_pivot(a, first_relu) {
             pivot if pivot > 0.0 => Ok(()),
             pivot => {
-                let names: Vec<_> = order
-                    .iter()
-                    .map(|&l| self.members()[l].name.as_str())
-                    .collect();
+                let names: Vec<_> = order.iter().map(|&l| self.members()[l].name.as_str()).collect();
                 let why = format!(
                     "the weights among the real units of {} outgrow their γ (smallest pivot {pivot:.3e} ≤ 0)",
                     names.join(", ")

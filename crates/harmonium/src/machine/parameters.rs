@@ -54,9 +54,7 @@ impl<T: Real> Parameters<T> {
     /// Sum of products of corresponding numbers.
     pub fn dot(&self, other: &Self) -> f64 {
         let products = |(a, b): (&Array2<T>, &Array2<T>)| {
-            Zip::from(a)
-                .and(b)
-                .fold(0.0, |sum, a, b| sum + a.f64() * b.f64())
+            Zip::from(a).and(b).fold(0.0, |sum, a, b| sum + a.f64() * b.f64())
         };
         self.arrays().zip(other.arrays()).map(products).sum()
     }
@@ -85,11 +83,7 @@ impl<T: Real> Machine<T> {
     /// A copy of all parameters.
     pub fn parameters(&self) -> Parameters<T> {
         Parameters {
-            layers: self
-                .members()
-                .iter()
-                .map(|m| m.layer.params().clone())
-                .collect(),
+            layers: self.members().iter().map(|m| m.layer.params().clone()).collect(),
             couplings: self.couplings().iter().map(|c| c.w().clone()).collect(),
         }
     }
@@ -97,16 +91,8 @@ impl<T: Real> Machine<T> {
     /// A vector of zeros in the shape of the parameters, of either precision.
     pub fn zero_parameters<S: Real>(&self) -> Parameters<S> {
         Parameters {
-            layers: self
-                .members()
-                .iter()
-                .map(|m| Array2::zeros(m.layer.params().dim()))
-                .collect(),
-            couplings: self
-                .couplings()
-                .iter()
-                .map(|c| Array2::zeros(c.w().dim()))
-                .collect(),
+            layers: self.members().iter().map(|m| Array2::zeros(m.layer.params().dim())).collect(),
+            couplings: self.couplings().iter().map(|c| Array2::zeros(c.w().dim())).collect(),
         }
     }
 

@@ -27,11 +27,7 @@ pub(crate) fn add_dense<T: Real>(
     let w = coupling.w();
     let forward = w.dim() == (x.ncols(), to);
     let (rows, k) = x.dim();
-    let strides = if forward {
-        (w.ncols(), 1)
-    } else {
-        (1, w.ncols())
-    };
+    let strides = if forward { (w.ncols(), 1) } else { (1, w.ncols()) };
     let slice = "arrays of a machine are in standard layout";
     T::gemm(
         (rows, to, k),

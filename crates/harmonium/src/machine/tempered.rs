@@ -24,11 +24,7 @@ impl<'m, T: Real> Tempered<'m, T> {
             1.0 => Cow::Borrowed(&m.layer),
             _ => Cow::Owned(m.layer.tempered(beta)),
         });
-        Self {
-            machine,
-            layers: layers.collect(),
-            beta,
-        }
+        Self { machine, layers: layers.collect(), beta }
     }
 
     /// The machine, untempered.
@@ -93,8 +89,7 @@ impl<'m, T: Real> Tempered<'m, T> {
     pub fn sample(&self, l: usize, states: &States<T>, key: Key) -> Result<Batch<T>> {
         self.must_factorise("an independent sample of a layer", &[l])?;
         let mut out = self.layer(l).zeros(states.rows());
-        self.layer(l)
-            .sample_into(&self.inputs(l, states)?, key, &mut out);
+        self.layer(l).sample_into(&self.inputs(l, states)?, key, &mut out);
         Ok(out)
     }
 
@@ -136,15 +131,13 @@ impl<'m, T: Real> Tempered<'m, T> {
         self.must_factorise("the free energy F(v)", &hidden)?;
         let mut log_weight = self.log_weight_of(&given, states)?;
         for h in hidden {
-            self.layer(h)
-                .add_cgf(&self.inputs(h, states)?, &mut log_weight);
+            self.layer(h).add_cgf(&self.inputs(h, states)?, &mut log_weight);
         }
         Ok(log_weight.into_iter().map(|x| -x).collect())
     }
 
     pub(super) fn must_factorise(&self, what: &'static str, set: &[usize]) -> Result<()> {
-        let inside =
-            |c: &&super::Coupling<T>| set.contains(&c.ends().0) && set.contains(&c.ends().1);
+        let inside = |c: &&super::Coupling<T>| set.contains(&c.ends().0) && set.contains(&c.ends().1);
         match self.machine.couplings().iter().find(inside) {
             None => Ok(()),
             Some(c) => {

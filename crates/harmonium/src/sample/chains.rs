@@ -19,12 +19,7 @@ pub struct Chains<T = f32> {
 impl<T: Real> Chains<T> {
     /// Chains that start from the given states.
     pub fn new(states: States<T>, seed: u64, purpose: u32) -> Self {
-        Self {
-            states,
-            seed,
-            purpose,
-            sweeps: 0,
-        }
+        Self { states, seed, purpose, sweeps: 0 }
     }
 
     /// Chains that start from the machine's layers with all couplings cut: what each unit does on its own.
@@ -38,21 +33,11 @@ impl<T: Real> Chains<T> {
             let mut x = m.layer.zeros(rows);
             let inputs = ndarray::Array2::zeros((rows, m.layer.width()));
             // Sweeps are counted from 1, so that no sweep draws the numbers of the start again.
-            let key = Key {
-                seed,
-                purpose: purpose << 8 | l as u32,
-                block: 0,
-                sweep: 0,
-            };
+            let key = Key { seed, purpose: purpose << 8 | l as u32, block: 0, sweep: 0 };
             m.layer.sample_into(&inputs, key, &mut x);
             states.set(l, x);
         }
-        Ok(Self {
-            states,
-            seed,
-            purpose,
-            sweeps: 0,
-        })
+        Ok(Self { states, seed, purpose, sweeps: 0 })
     }
 
     /// The present states.
@@ -76,12 +61,7 @@ impl<T: Real> Chains<T> {
         model.machine().check_normalisable()?;
         let order = Order::new(model.machine());
         for _ in 0..n {
-            let key = Key {
-                seed: self.seed,
-                purpose: self.purpose,
-                block: 0,
-                sweep: self.sweeps + 1,
-            };
+            let key = Key { seed: self.seed, purpose: self.purpose, block: 0, sweep: self.sweeps + 1 };
             sweep(model, &order, &mut self.states, clamps, key)?;
             self.sweeps += 1;
         }

@@ -34,15 +34,9 @@ impl Clamps {
 
     fn by_role<T: Real>(machine: &Machine<T>, clamped: impl Fn(Role) -> bool) -> Self {
         let clamp = |m: &crate::Member<T>| {
-            if clamped(m.role) {
-                Clamp::All
-            } else {
-                Clamp::Free
-            }
+            if clamped(m.role) { Clamp::All } else { Clamp::Free }
         };
-        Self {
-            layers: machine.members().iter().map(clamp).collect(),
-        }
+        Self { layers: machine.members().iter().map(clamp).collect() }
     }
 
     /// The same with another clamp on layer `l`.
@@ -66,11 +60,7 @@ impl Clamps {
                 Clamp::Units(b) if (b.rows(), b.cols()) != (rows, m.layer.len()) => {
                     let what = format!("clamp of layer {}", m.name);
                     let expected = format!("{rows}×{}", m.layer.len());
-                    return Err(Error::shape(
-                        what,
-                        expected,
-                        format!("{}×{}", b.rows(), b.cols()),
-                    ));
+                    return Err(Error::shape(what, expected, format!("{}×{}", b.rows(), b.cols())));
                 }
                 Clamp::Free | Clamp::Units(_) if m.role == Role::Condition => {
                     let what = format!("clamp of the conditioning layer {}", m.name);

@@ -25,18 +25,12 @@ impl Order {
         // Walk outwards from the given layers; hidden layers alternate.
         while let Some((l, colour)) = (0..n).filter(|&l| !known[l]).find_map(|l| {
             let next = |c: &Coupling<T>| c.other(l).filter(|&o| o != l && known[o]);
-            machine
-                .couplings()
-                .iter()
-                .find_map(next)
-                .map(|o| (l, !late[o]))
+            machine.couplings().iter().find_map(next).map(|o| (l, !late[o]))
         }) {
             (late[l], known[l]) = (colour, true);
         }
         let (late, early): (Vec<_>, Vec<_>) = (0..n).partition(|&l| late[l]);
-        Self {
-            layers: early.into_iter().chain(late).collect(),
-        }
+        Self { layers: early.into_iter().chain(late).collect() }
     }
 
     /// The layers in the order of the sweep.
@@ -49,23 +43,18 @@ impl Order {
         let position = |l: usize| self.layers.iter().position(|&k| k == l);
         let free = |l: usize| *clamps.layer(l) != Clamp::All;
         let read_early = |l: usize| {
-            machine.couplings().iter().any(|c| {
-                c.other(l)
-                    .is_some_and(|o| free(o) && (o == l || position(o) < position(l)))
-            })
+            machine
+                .couplings()
+                .iter()
+                .any(|c| c.other(l).is_some_and(|o| free(o) && (o == l || position(o) < position(l))))
         };
-        (0..machine.len())
-            .filter(|&l| *clamps.layer(l) != Clamp::Free || read_early(l))
-            .collect()
+        (0..machine.len()).filter(|&l| *clamps.layer(l) != Clamp::Free || read_early(l)).collect()
     }
 }
 
 /// Stream of layer `l`: the low byte of a purpose is the layer.
 fn layer_key(key: Key, l: usize) -> Key {
-    Key {
-        purpose: key.purpose << 8 | l as u32 & 0xff,
-        ..key
-    }
+    Key { purpose: key.purpose << 8 | l as u32 & 0xff, ..key }
 }
 
 /// Draws every unit that is not clamped once, layer by layer: a layer without lateral couplings as one
@@ -88,11 +77,7 @@ pub fn sweep<T: Real>(
             continue;
         }
         let inputs = model.inputs(l, states)?;
-        let lateral = model
-            .machine()
-            .couplings()
-            .iter()
-            .find(|c| c.ends() == (l, l));
+        let lateral = model.machine().couplings().iter().find(|c| c.ends() == (l, l));
         let mask = match clamps.layer(l) {
             Clamp::Units(mask) => Some(mask),
             _ => None,
@@ -102,15 +87,7 @@ pub fn sweep<T: Real>(
             Some(coupling) => {
                 states.layer(l)?;
                 let mut x = states.take(l).expect("just seen");
-                unit_by_unit(
-                    layer,
-                    coupling,
-                    T::of(model.beta()),
-                    &inputs,
-                    mask,
-                    key,
-                    &mut x,
-                );
+                unit_by_unit(layer, coupling, T::of(model.beta()), &inputs, mask, key, &mut x);
                 states.set(l, x);
             }
             None => {
@@ -153,21 +130,10 @@ fn unit_by_unit<T: Real>(
     let u = u.as_slice().expect("weights are in standard layout");
     let row = |j: usize| &u[j * n..(j + 1) * n];
     let add = |field: &mut [T], scale: T, j: usize| {
-        field
-            .iter_mut()
-            .zip(row(j))
-            .for_each(|(f, &w)| *f += scale * w);
+        field.iter_mut().zip(row(j)).for_each(|(f, &w)| *f += scale * w);
     };
     let c = layer.kind().columns();
-    let start = |block: usize| {
-        (
-            Stream::new(Key {
-                block: block as u32,
-                ..key
-            }),
-            vec![T::zero(); n],
-        )
-    };
+    let start = |block: usize| (Stream::new(Key { block: block as u32, ..key }), vec![T::zero(); n]);
     layer.rows_mut(inputs, x, true, start, |(rng, field), r, inputs, x| {
         field.copy_from_slice(inputs);
         for (j, &x) in x.iter().enumerate() {

@@ -10,9 +10,7 @@ pub(crate) fn row_blocks<A: Send>(
     f: impl Fn(usize, usize, &mut [A]) + Sync + Send,
 ) {
     if per_row > 0 {
-        data.par_chunks_mut(BLOCK * per_row)
-            .enumerate()
-            .for_each(|(b, rows)| f(b, b * BLOCK, rows));
+        data.par_chunks_mut(BLOCK * per_row).enumerate().for_each(|(b, rows)| f(b, b * BLOCK, rows));
     }
 }
 

@@ -27,9 +27,7 @@ impl Unit<1> for Binomial {
         f64::from(self.n) * sigmoid(theta + input) * sigmoid(-theta - input)
     }
     fn mode(self, [theta]: [f64; 1], input: f64) -> f64 {
-        ((f64::from(self.n) + 1.0) * sigmoid(theta + input))
-            .floor()
-            .min(f64::from(self.n))
+        ((f64::from(self.n) + 1.0) * sigmoid(theta + input)).floor().min(f64::from(self.n))
     }
     fn mean_stats(self, p: [f64; 1], input: f64) -> [f64; 1] {
         [self.mean(p, input)]

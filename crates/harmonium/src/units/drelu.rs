@@ -65,12 +65,7 @@ impl Unit<4> for Drelu {
     fn mean_stats(self, p: [f64; 4], input: f64) -> [f64; 4] {
         let (a, plus, minus) = mixture(p, input);
         let b = 1.0 - a;
-        [
-            a * plus.mean,
-            -b * minus.mean,
-            -0.5 * a * plus.second,
-            -0.5 * b * minus.second,
-        ]
+        [a * plus.mean, -b * minus.mean, -0.5 * a * plus.second, -0.5 * b * minus.second]
     }
     fn sample<R: Rng>(self, p: [f64; 4], input: f64, rng: &mut R) -> f64 {
         let [plus, minus] = halves(p, input);

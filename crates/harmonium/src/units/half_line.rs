@@ -31,10 +31,7 @@ const R2: [f64; 30] = [
 fn ratios(a: f64) -> (f64, f64) {
     let y = 1.0 - 2.0 * MAP / (a + MAP);
     // Clenshaw's recurrence for Σ cₖ·Tₖ(y).
-    let (b1, b2) = R2[1..]
-        .iter()
-        .rev()
-        .fold((0.0, 0.0), |(b1, b2), c| (c + 2.0 * y * b1 - b2, b1));
+    let (b1, b2) = R2[1..].iter().rev().fold((0.0, 0.0), |(b1, b2), c| (c + 2.0 * y * b1 - b2, b1));
     let r2 = (R2[0] + y * b1 - b2) / (a + MAP);
     (1.0 / (a + r2), r2)
 }
@@ -81,11 +78,7 @@ pub(crate) fn moments(gamma: f64, eta: f64) -> Moments {
         let (r1, r2) = ratios(-t);
         (r1, r1 * r2, r1 * (r2 - r1))
     };
-    Moments {
-        mean: mean * scale,
-        second: second / gamma,
-        variance: variance / gamma,
-    }
+    Moments { mean: mean * scale, second: second / gamma, variance: variance / gamma }
 }
 
 /// Below this t = η/√γ the exponential proposal takes over. A trial of it costs two draws and is accepted with
@@ -209,12 +202,7 @@ mod tests {
     }
 
     fn stream(seed: u64) -> Stream {
-        Stream::new(Key {
-            seed,
-            purpose: 0,
-            block: 0,
-            sweep: 0,
-        })
+        Stream::new(Key { seed, purpose: 0, block: 0, sweep: 0 })
     }
 
     const DRAWS: usize = 200_000;

@@ -62,16 +62,9 @@ impl<T: Real> Layer<T> {
         }
         if cols % kind.columns() != 0 {
             let what = format!("columns of a {kind} layer");
-            return Err(Error::shape(
-                what,
-                format!("a multiple of {}", kind.columns()),
-                cols,
-            ));
+            return Err(Error::shape(what, format!("a multiple of {}", kind.columns()), cols));
         }
-        let layer = Self {
-            kind,
-            params: params.as_standard_layout().into_owned(),
-        };
+        let layer = Self { kind, params: params.as_standard_layout().into_owned() };
         layer.check()?;
         Ok(layer)
     }
@@ -85,11 +78,7 @@ impl<T: Real> Layer<T> {
             let gamma = name.starts_with("gamma");
             for (j, &x) in row.iter().enumerate() {
                 if !x.is_finite() || gamma && x <= T::zero() {
-                    let expected = if gamma {
-                        "a positive number"
-                    } else {
-                        "a finite number"
-                    };
+                    let expected = if gamma { "a positive number" } else { "a finite number" };
                     return Err(Error::value(format!("{name}[{j}]"), expected, x));
                 }
             }
@@ -122,43 +111,28 @@ impl<T: Real> Layer<T> {
         &mut self.params
     }
     fn flat(&self) -> &[T] {
-        self.params
-            .as_slice()
-            .expect("parameters are kept in standard layout")
+        self.params.as_slice().expect("parameters are kept in standard layout")
     }
 
     /// The layer of $e^{-\beta E}$: every parameter times β. Inputs must be scaled by β as well.
     pub fn tempered(&self, beta: f64) -> Self {
-        Self {
-            kind: self.kind,
-            params: self.params.mapv(|p| T::of(beta * p.f64())),
-        }
+        Self { kind: self.kind, params: self.params.mapv(|p| T::of(beta * p.f64())) }
     }
 
     /// The same layer in the other precision.
     pub fn cast<S: Real>(&self) -> Layer<S> {
-        Layer {
-            kind: self.kind,
-            params: self.params.mapv(|p| S::of(p.f64())),
-        }
+        Layer { kind: self.kind, params: self.params.mapv(|p| S::of(p.f64())) }
     }
 
     /// The layer whose parameters are (1−β) times those of `base` plus β times its own.
     pub(crate) fn mixed(&self, base: &Self, beta: f64) -> Self {
         let mix = |&a: &T, &b: &T| T::of((1.0 - beta) * a.f64() + beta * b.f64());
         let params = Zip::from(&base.params).and(&self.params).map_collect(mix);
-        Self {
-            kind: self.kind,
-            params,
-        }
+        Self { kind: self.kind, params }
     }
 
     fn check_inputs(&self, inputs: &Array2<T>) {
-        assert_eq!(
-            inputs.ncols(),
-            self.width(),
-            "inputs have one column per column of the layer"
-        );
+        assert_eq!(inputs.ncols(), self.width(), "inputs have one column per column of the layer");
         assert!(inputs.is_standard_layout());
     }
 
@@ -174,11 +148,7 @@ impl<T: Real> Layer<T> {
     }
 
     pub(crate) fn cgf_row(&self, inputs: &[T]) -> f64 {
-        per_kind!(self, scalar::cgf(self.flat(), inputs), |q| potts::cgf(
-            q,
-            self.flat(),
-            inputs
-        ))
+        per_kind!(self, scalar::cgf(self.flat(), inputs), |q| potts::cgf(q, self.flat(), inputs))
     }
 
     /// Conditional means, as a dense matrix (the probabilities of the states for Potts units).
@@ -234,12 +204,7 @@ impl<T: Real> Layer<T> {
 
     /// Draws every unit given its input. Block `b` of rows draws from the stream of `key` with `block` b.
     pub fn sample_into(&self, inputs: &Array2<T>, key: Key, out: &mut Batch<T>) {
-        let stream = |block| {
-            Stream::new(Key {
-                block: block as u32,
-                ..key
-            })
-        };
+        let stream = |block| Stream::new(Key { block: block as u32, ..key });
         self.rows_mut(inputs, out, false, stream, |rng, _, inputs, x| {
             per_kind!(self, scalar::sample(self.flat(), inputs, rng, x), |q| {
                 potts::sample(q, self.flat(), inputs, rng, x)
@@ -256,19 +221,10 @@ impl<T: Real> Layer<T> {
             _ => {
                 let mut x = [0.0];
                 let k = self.kind.params().len();
-                let p: [T; 4] = std::array::from_fn(|i| {
-                    if i < k {
-                        one[i * self.width() + j]
-                    } else {
-                        T::zero()
-                    }
-                });
+                let p: [T; 4] =
+                    std::array::from_fn(|i| if i < k { one[i * self.width() + j] } else { T::zero() });
                 let p = &p[..k];
-                per_kind!(
-                    self,
-                    scalar::sample(p, inputs, rng, &mut x),
-                    |_q| unreachable!()
-                );
+                per_kind!(self, scalar::sample(p, inputs, rng, &mut x), |_q| unreachable!());
                 x[0]
             }
         }
@@ -311,9 +267,7 @@ impl<T: Real> Layer<T> {
                     let (mut state, mut x) = (start(block), vec![0.0; n]);
                     for (r, codes) in rows.chunks_exact_mut(n).enumerate() {
                         if read {
-                            x.iter_mut()
-                                .zip(&*codes)
-                                .for_each(|(x, &c)| *x = f64::from(c));
+                            x.iter_mut().zip(&*codes).for_each(|(x, &c)| *x = f64::from(c));
                         }
                         f(&mut state, first + r, row(inputs, first + r), &mut x);
                         codes.iter_mut().zip(&x).for_each(|(c, &x)| *c = x as u32);
@@ -343,9 +297,7 @@ impl<T: Real> Layer<T> {
                 read_bits(self.kind, b.row(r), out);
             }
             Batch::Codes(c) => {
-                out.iter_mut()
-                    .zip(c.row(r))
-                    .for_each(|(o, &c)| *o = f64::from(c));
+                out.iter_mut().zip(c.row(r)).for_each(|(o, &c)| *o = f64::from(c));
             }
             Batch::Reals(m) => out.iter_mut().zip(m.row(r)).for_each(|(o, x)| *o = x.f64()),
         }
@@ -361,11 +313,7 @@ impl<T: Real> Layer<T> {
                 self.read_row(x, first + r, &mut values);
                 t.fill(0.0);
                 self.stats_row(&values, 1.0, &mut t);
-                *out -= t
-                    .iter()
-                    .zip(self.flat())
-                    .map(|(t, p)| t * p.f64())
-                    .sum::<f64>();
+                *out -= t.iter().zip(self.flat()).map(|(t, p)| t * p.f64()).sum::<f64>();
             }
         });
     }
@@ -389,17 +337,17 @@ impl<T: Real> Layer<T> {
     }
 
     pub(crate) fn stats_row(&self, values: &[f64], wt: f64, out: &mut [f64]) {
-        per_kind!(self, scalar::stats(values, wt, out), |q| potts::stats(
-            q, values, wt, out
-        ));
+        per_kind!(self, scalar::stats(values, wt, out), |q| potts::stats(q, values, wt, out));
     }
 
     pub(crate) fn mean_stats_row(&self, inputs: &[T], wt: f64, out: &mut [f64]) {
-        per_kind!(
-            self,
-            scalar::mean_stats(self.flat(), inputs, wt, out),
-            |q| { potts::mean_stats(q, self.flat(), inputs, wt, out) }
-        );
+        per_kind!(self, scalar::mean_stats(self.flat(), inputs, wt, out), |q| potts::mean_stats(
+            q,
+            self.flat(),
+            inputs,
+            wt,
+            out
+        ));
     }
 
     /// Sufficient moments $\sum_r w_r\, t_k(x_r)$ of sampled or observed states, shaped like the parameters.
@@ -442,35 +390,22 @@ impl<T: Real> Layer<T> {
     /// A wrong number of columns, or a value that the kind does not allow, named by row and column.
     pub fn batch<S: Real>(&self, values: ArrayView2<'_, S>) -> Result<Batch<T>> {
         if values.ncols() != self.len() {
-            return Err(Error::shape(
-                "columns of the data",
-                self.len(),
-                values.ncols(),
-            ));
+            return Err(Error::shape("columns of the data", self.len(), values.ncols()));
         }
-        if let Some(((r, j), x)) = values
-            .indexed_iter()
-            .find(|(_, x)| !self.kind.allows(x.f64()))
-        {
+        if let Some(((r, j), x)) = values.indexed_iter().find(|(_, x)| !self.kind.allows(x.f64())) {
             let what = format!("row {r}, column {j}");
             return Err(Error::value(what, self.kind.allowed(), x));
         }
         Ok(match self.kind.form() {
-            Form::Bits => Batch::Bits(Bits::from_fn(values.nrows(), self.len(), |r, j| {
-                values[[r, j]] > S::zero()
-            })),
-            Form::Codes => Batch::Codes(
-                values
-                    .mapv(|x| x.f64() as u32)
-                    .as_standard_layout()
-                    .into_owned(),
-            ),
-            Form::Reals => Batch::Reals(
-                values
-                    .mapv(|x| T::of(x.f64()))
-                    .as_standard_layout()
-                    .into_owned(),
-            ),
+            Form::Bits => {
+                Batch::Bits(Bits::from_fn(values.nrows(), self.len(), |r, j| values[[r, j]] > S::zero()))
+            }
+            Form::Codes => {
+                Batch::Codes(values.mapv(|x| x.f64() as u32).as_standard_layout().into_owned())
+            }
+            Form::Reals => {
+                Batch::Reals(values.mapv(|x| T::of(x.f64())).as_standard_layout().into_owned())
+            }
         })
     }
 
@@ -487,9 +422,7 @@ impl<T: Real> Layer<T> {
     pub fn dense(&self, x: &Batch<T>) -> Array2<T> {
         let mut out = Array2::zeros((x.rows(), self.width()));
         let width = self.width();
-        let data = out
-            .as_slice_mut()
-            .expect("new arrays are in standard layout");
+        let data = out.as_slice_mut().expect("new arrays are in standard layout");
         row_blocks(data, width, |_, first, rows| {
             let mut values = vec![0.0; self.len()];
             for (r, out) in rows.chunks_exact_mut(width).enumerate() {
@@ -524,22 +457,14 @@ impl<T: Real> Layer<T> {
         };
         if form != self.kind.form() {
             let what = format!("states of a {} layer", self.kind);
-            return Err(Error::shape(
-                what,
-                format!("{:?}", self.kind.form()),
-                format!("{form:?}"),
-            ));
+            return Err(Error::shape(what, format!("{:?}", self.kind.form()), format!("{form:?}")));
         }
         if x.cols() != self.len() {
             return Err(Error::shape("units in a batch", self.len(), x.cols()));
         }
         if let (Batch::Codes(c), Some(states)) = (x, self.kind.states()) {
             if let Some(((r, j), a)) = c.indexed_iter().find(|&(_, &a)| a >= states) {
-                return Err(Error::value(
-                    format!("row {r}, unit {j}"),
-                    self.kind.allowed(),
-                    a,
-                ));
+                return Err(Error::value(format!("row {r}, unit {j}"), self.kind.allowed(), a));
             }
         }
         Ok(())

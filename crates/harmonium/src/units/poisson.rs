@@ -26,11 +26,7 @@ impl Unit<1> for Poisson {
     }
     fn cgf(self, p: [f64; 1], input: f64) -> f64 {
         let rate = rate(p, input);
-        if rate < MAX_RATE {
-            rate
-        } else {
-            rate * (1.0 + p[0] + input - MAX_RATE.ln())
-        }
+        if rate < MAX_RATE { rate } else { rate * (1.0 + p[0] + input - MAX_RATE.ln()) }
     }
     fn mean(self, p: [f64; 1], input: f64) -> f64 {
         rate(p, input)

@@ -16,11 +16,7 @@ fn log_sum_exp(y: impl Iterator<Item = f64> + Clone) -> f64 {
 
 /// Calls `f(unit, θ of the unit, inputs of the unit)`.
 fn units<T>(q: usize, theta: &[T], inputs: &[T], mut f: impl FnMut(usize, &[T], &[T])) {
-    for (i, (t, x)) in theta
-        .chunks_exact(q)
-        .zip(inputs.chunks_exact(q))
-        .enumerate()
-    {
+    for (i, (t, x)) in theta.chunks_exact(q).zip(inputs.chunks_exact(q)).enumerate() {
         f(i, t, x);
     }
 }

@@ -12,9 +12,7 @@ pub(super) fn of_unit<T: Real, const P: usize>(params: &[T], n: usize, j: usize)
 
 pub(super) fn cgf<T: Real, U: Unit<P>, const P: usize>(u: U, params: &[T], inputs: &[T]) -> f64 {
     let n = inputs.len();
-    (0..n)
-        .map(|j| u.cgf(of_unit(params, n, j), inputs[j].f64()))
-        .sum()
+    (0..n).map(|j| u.cgf(of_unit(params, n, j), inputs[j].f64())).sum()
 }
 
 pub(super) fn mean<T: Real, U: Unit<P>, const P: usize>(

@@ -31,10 +31,6 @@ impl Unit<1> for Spin {
     }
     fn sample<R: Rng>(self, [theta]: [f64; 1], input: f64, rng: &mut R) -> f64 {
         // p(+1) = e^y/(e^y+e^{-y}) = σ(2y)
-        if uniform(rng) < sigmoid(2.0 * (theta + input)) {
-            1.0
-        } else {
-            -1.0
-        }
+        if uniform(rng) < sigmoid(2.0 * (theta + input)) { 1.0 } else { -1.0 }
     }
 }
