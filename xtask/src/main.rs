@@ -1,2 +1,49 @@
-//! `cargo xtask`: what CI runs, and the benches.
-fn main() {}
+//! `cargo xtask`: what CI runs, the documentation and the benches.
+//!
+//! One file per topic; a step of CI is one line in `ci.rs`.
+#![allow(clippy::print_stdout, clippy::print_stderr)] // Talking to the developer is its job.
+
+mod bench;
+mod ci;
+mod doc;
+mod examples;
+mod formulas;
+mod step;
+
+use std::process::ExitCode;
+
+const HELP: &str = "\
+cargo xtask <command>
+
+  ci                     everything CI checks, in the same order; stops at the first failure
+  doc                    the documentation with typeset formulas, in target/doc
+  examples               builds and runs every example of the workspace
+  bench <name> [args]    a bench of the package harmonium-benches, in release: kernels, exact, peers
+  help                   this text
+";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let result = match args[..] {
+        ["ci"] => ci::all(),
+        ["doc"] => doc::build(),
+        ["examples"] => examples::all(),
+        ["bench", name, ref rest @ ..] => bench::run_bench(name, rest),
+        ["help" | "--help" | "-h"] => {
+            print!("{HELP}");
+            Ok(())
+        }
+        _ => {
+            eprint!("{HELP}");
+            return ExitCode::from(2);
+        }
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("xtask: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -145,11 +145,7 @@ impl Kind {
             Kind::Binomial { n } => (is_count && x <= n as f64, log_choose(n, x as usize)),
             Kind::Poisson => (is_count, -log_factorial(x as usize)),
         };
-        if in_support {
-            log_nu
-        } else {
-            f64::NEG_INFINITY
-        }
+        if in_support { log_nu } else { f64::NEG_INFINITY }
     }
 }
 
@@ -165,9 +161,5 @@ fn log_factorial(n: usize) -> f64 {
 /// ln C(n, k) as ∏_{i=1}^{k} (n−k+i)/i; 0 for k > n, where the caller rejects the value anyway.
 fn log_choose(n: usize, k: usize) -> f64 {
     let factor = |i: usize| ((n - k + i) as f64 / i as f64).ln();
-    if k > n {
-        0.0
-    } else {
-        (1..=k).map(factor).sum()
-    }
+    if k > n { 0.0 } else { (1..=k).map(factor).sum() }
 }

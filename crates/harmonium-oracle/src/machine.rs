@@ -28,11 +28,7 @@ impl Coupling {
         let (x_a, x_b) = (&x[self.a], &x[self.b]);
         let row = |w: &Vec<f64>| w.iter().zip(x_b).map(|(w, x)| w * x).sum::<f64>();
         let product: f64 = self.w.iter().zip(x_a).map(|(w, x)| x * row(w)).sum();
-        if self.a == self.b {
-            -product / 2.0
-        } else {
-            -product
-        }
+        if self.a == self.b { -product / 2.0 } else { -product }
     }
 }
 
@@ -112,10 +108,7 @@ fn check_layer(l: usize, layer: &Layer, beta: f64) {
     let finite = params.iter().flatten().all(|p| p.is_finite());
     assert!(finite, "layer {l}: parameters must be finite");
     let columns = kind.columns_per_unit();
-    assert!(
-        columns > 0 && width.is_multiple_of(columns),
-        "layer {l}: n·q columns"
-    );
+    assert!(columns > 0 && width.is_multiple_of(columns), "layer {l}: n·q columns");
     let gammas = match kind {
         Kind::Gaussian | Kind::Relu => &params[1..],
         Kind::DRelu => &params[2..],

@@ -156,12 +156,6 @@ impl Machine {
         }
         let before = |l: usize| widths[..l].iter().sum();
         let offsets = (0..widths.len()).map(before).collect();
-        Moments {
-            log_z,
-            first,
-            second,
-            statistics,
-            offsets,
-        }
+        Moments { log_z, first, second, statistics, offsets }
     }
 }

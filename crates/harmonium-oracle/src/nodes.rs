@@ -40,18 +40,12 @@ fn bounded_nodes(kind: Kind) -> Vec<Node> {
 
 fn one_hot(q: usize, a: usize) -> Node {
     let values = (0..q).map(|b| if a == b { 1.0 } else { 0.0 }).collect();
-    Node {
-        values,
-        log_weight: 0.0,
-    }
+    Node { values, log_weight: 0.0 }
 }
 
 /// A node that is summed, not integrated: its weight is ν.
 pub(crate) fn counted(kind: Kind, x: f64) -> Node {
-    Node {
-        values: vec![x],
-        log_weight: kind.log_nu(&[x]),
-    }
+    Node { values: vec![x], log_weight: kind.log_nu(&[x]) }
 }
 
 /// The units that `clamps` leaves free, in order of layers; unbounded ones without nodes.
@@ -62,11 +56,7 @@ pub(crate) fn free_units(machine: &Machine, clamps: &Clamps) -> Vec<Unit> {
             for i in 0..l.n_units() {
                 let column = i * l.kind.columns_per_unit();
                 let nodes = bounded_nodes(l.kind);
-                units.push(Unit {
-                    layer,
-                    column,
-                    nodes,
-                });
+                units.push(Unit { layer, column, nodes });
             }
         }
     }

@@ -116,11 +116,7 @@ mod tests {
             let rule = gauss_legendre(n);
             for power in 0..2 * n as i32 {
                 let sum: f64 = rule.iter().map(|(t, w)| w * t.powi(power)).sum();
-                let exact = if power % 2 == 0 {
-                    2.0 / (f64::from(power) + 1.0)
-                } else {
-                    0.0
-                };
+                let exact = if power % 2 == 0 { 2.0 / (f64::from(power) + 1.0) } else { 0.0 };
                 assert!((sum - exact).abs() < 2e-14, "n {n}, t^{power}: {sum}");
             }
         }
@@ -128,20 +124,11 @@ mod tests {
 
     #[test]
     fn panels_tile_the_window() {
-        for (near, far, first) in [
-            (0.0, 7.0, 0.1),
-            (0.0, 7.0, 1e9),
-            (2.0, 2.5, 0.1),
-            (0.0, 0.05, 0.1),
-        ] {
+        for (near, far, first) in [(0.0, 7.0, 0.1), (0.0, 7.0, 1e9), (2.0, 2.5, 0.1), (0.0, 0.05, 0.1)] {
             let edges = panel_edges(near, far, 3.0, first);
             assert_eq!(edges[0], near);
             assert!((edges[edges.len() - 1] - far).abs() < 1e-12);
-            assert!(
-                edges
-                    .windows(2)
-                    .all(|e| e[0] < e[1] && e[1] - e[0] < 3.0 + 1e-12)
-            );
+            assert!(edges.windows(2).all(|e| e[0] < e[1] && e[1] - e[0] < 3.0 + 1e-12));
         }
         assert!(panel_edges(1.0, 1.0, 3.0, 1.0).is_empty());
     }

@@ -40,11 +40,7 @@ pub(crate) struct WeightedSums {
 impl WeightedSums {
     /// Empty sums of `n` quantities.
     pub(crate) fn new(n: usize) -> Self {
-        WeightedSums {
-            max: f64::NEG_INFINITY,
-            total: Sum::default(),
-            sums: vec![Sum::default(); n],
-        }
+        WeightedSums { max: f64::NEG_INFINITY, total: Sum::default(), sums: vec![Sum::default(); n] }
     }
 
     /// Adds a term of weight e^{`log_weight`}; `features` is called to write f only if it matters.

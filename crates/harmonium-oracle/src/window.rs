@@ -56,10 +56,7 @@ impl Window {
     }
 
     fn union(self, other: Window) -> Window {
-        Window {
-            lo: self.lo.min(other.lo),
-            hi: self.hi.max(other.hi),
-        }
+        Window { lo: self.lo.min(other.lo), hi: self.hi.max(other.hi) }
     }
 }
 
@@ -117,9 +114,7 @@ fn grow(machine: &Machine, x: &State, unbounded: &[Unit]) -> Vec<Window> {
         if grown == found {
             let half = |unit: &Unit| is_half_line(machine.layers[unit.layer].kind);
             let all = unbounded.iter().zip(&found).zip(&profiles);
-            return all
-                .map(|((unit, window), p)| trim(*window, p, max - TAIL, half(unit)))
-                .collect();
+            return all.map(|((unit, window), p)| trim(*window, p, max - TAIL, half(unit))).collect();
         }
         found = grown;
     }
@@ -131,11 +126,7 @@ fn trim(window: Window, profile: &[f64], floor: f64, half_line: bool) -> Window 
     // The maximum itself exceeds the floor, so neither search comes back empty.
     let first = heavy.next().map_or(window.lo, |(k, _)| k);
     let last = heavy.last().map_or(first, |(k, _)| k);
-    let lo = if half_line {
-        0.max(first - 1)
-    } else {
-        first - 1
-    };
+    let lo = if half_line { 0.max(first - 1) } else { first - 1 };
     Window { lo, hi: last + 1 }
 }
 

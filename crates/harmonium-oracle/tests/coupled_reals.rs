@@ -26,8 +26,7 @@ fn check_gaussian(machine: &Machine, a: &[Vec<f64>], b: &[f64], tolerance: f64) 
     let (beta, n) = (machine.beta, b.len());
     let (mean, det) = solve(a.to_vec(), b.to_vec());
     let quadratic: f64 = mean.iter().zip(b).map(|(m, b)| m * b).sum();
-    let log_z =
-        beta * quadratic / 2.0 + n as f64 * (LN_SQRT_2PI - beta.ln() / 2.0) - det.ln() / 2.0;
+    let log_z = beta * quadratic / 2.0 + n as f64 * (LN_SQRT_2PI - beta.ln() / 2.0) - det.ln() / 2.0;
     let m = machine.moments();
     assert_close(m.log_z, log_z, tolerance);
     let covariance = m.covariance();
@@ -50,14 +49,8 @@ fn gaussian_gaussian_by_determinants() {
         &[&[w[0]], &[w[1]]],
         beta,
     );
-    machine
-        .couplings
-        .push(coupling(0, 0, &[&[0.0, u], &[u, 0.0]]));
-    let a = [
-        vec![1.0, -u, -w[0]],
-        vec![-u, 1.5, -w[1]],
-        vec![-w[0], -w[1], 0.9],
-    ];
+    machine.couplings.push(coupling(0, 0, &[&[0.0, u], &[u, 0.0]]));
+    let a = [vec![1.0, -u, -w[0]], vec![-u, 1.5, -w[1]], vec![-w[0], -w[1], 0.9]];
     check_gaussian(&machine, &a, &[0.3, -0.8, 0.6], 1e-12);
 }
 
@@ -88,18 +81,9 @@ fn coupled_relus() {
     // (γ₁, γ₂, θ₁, θ₂, w) → ln Z, ⟨x₁⟩, ⟨x₁²⟩ by mpmath; the second case is not positive definite,
     // held together only by x ≥ 0.
     let cases = [
-        (
-            (0.9, 1.4, 0.3, -0.5, 0.6),
-            (0.751910016749876, 1.24949748796317, 2.25300899224888),
-        ),
-        (
-            (1.0, 1.0, 2.0, 3.0, -5.0),
-            (3.19268080550084, 0.310979509100081, 0.445012554073363),
-        ),
-        (
-            (1.0, 1.0, 0.3, -0.5, 0.9),
-            (1.51186961268222, 1.91975808365773, 5.29968052462017),
-        ),
+        ((0.9, 1.4, 0.3, -0.5, 0.6), (0.751910016749876, 1.24949748796317, 2.25300899224888)),
+        ((1.0, 1.0, 2.0, 3.0, -5.0), (3.19268080550084, 0.310979509100081, 0.445012554073363)),
+        ((1.0, 1.0, 0.3, -0.5, 0.9), (1.51186961268222, 1.91975808365773, 5.29968052462017)),
     ];
     for ((g1, g2, t1, t2, w), (log_z, first, second)) in cases {
         let unit = |theta, gamma| layer(Kind::Relu, &[&[theta], &[gamma]]);

@@ -111,30 +111,14 @@ fn rbm_free_energy_conditional_and_table() {
     let table = machine.probabilities();
     assert_eq!(table.len(), 32);
     assert_close(table.iter().map(|(_, p)| p).sum(), 1.0, 1e-14);
-    let p_v: f64 = table
-        .iter()
-        .filter(|(x, _)| x[0] == v)
-        .map(|(_, p)| p)
-        .sum();
+    let p_v: f64 = table.iter().filter(|(x, _)| x[0] == v).map(|(_, p)| p).sum();
     assert_close(p_v, (-f - machine.log_z()).exp(), 1e-14);
-    assert_close(
-        machine.mean_log_likelihood(std::slice::from_ref(&clamps)),
-        p_v.ln(),
-        1e-14,
-    );
+    assert_close(machine.mean_log_likelihood(std::slice::from_ref(&clamps)), p_v.ln(), 1e-14);
 
     let state = vec![v, h];
     let all = vec![Some(state[0].clone()), Some(state[1].clone())];
-    assert_close(
-        machine.free_energy(&all),
-        -machine.log_weight(&state),
-        1e-14,
-    );
-    let given: f64 = machine
-        .probabilities_given(&clamps)
-        .iter()
-        .map(|(_, p)| p)
-        .sum();
+    assert_close(machine.free_energy(&all), -machine.log_weight(&state), 1e-14);
+    let given: f64 = machine.probabilities_given(&clamps).iter().map(|(_, p)| p).sum();
     assert_close(given, 1.0, 1e-14);
 }
 

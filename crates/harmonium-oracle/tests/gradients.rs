@@ -97,20 +97,13 @@ fn grad_of_the_likelihood_is_positive_minus_negative() {
             layer(Kind::Binary, &[&[0.2, -0.6]]),
         ],
         couplings: vec![
-            coupling(
-                0,
-                2,
-                &[&[0.5, -0.2], &[0.1, 0.3], &[-0.4, 0.6], &[0.2, 0.1]],
-            ),
+            coupling(0, 2, &[&[0.5, -0.2], &[0.1, 0.3], &[-0.4, 0.6], &[0.2, 0.1]]),
             coupling(2, 1, &[&[0.7], &[-0.5]]),
         ],
         beta: 1.2,
     };
     let row = |v: [f64; 4], y: f64| -> Clamps { vec![Some(v.to_vec()), Some(vec![y]), None] };
-    let rows = [
-        row([1.0, 0.0, 0.0, 1.0], 0.8),
-        row([0.0, 1.0, 0.0, 1.0], -1.3),
-    ];
+    let rows = [row([1.0, 0.0, 0.0, 1.0], 0.8), row([0.0, 1.0, 0.0, 1.0], -1.3)];
     let gradient = machine.grad_mean_log_likelihood(&rows);
     check(&machine, &gradient, &|m| m.mean_log_likelihood(&rows));
 }
@@ -124,9 +117,7 @@ fn lateral_gradient_is_by_the_shared_value_of_the_pair() {
             &[&[0.5], &[0.4]],
             0.8,
         );
-        machine
-            .couplings
-            .push(coupling(0, 0, &[&[0.0, u], &[u, 0.0]]));
+        machine.couplings.push(coupling(0, 0, &[&[0.0, u], &[u, 0.0]]));
         machine
     };
     let h = 1e-4;
@@ -138,12 +129,8 @@ fn lateral_gradient_is_by_the_shared_value_of_the_pair() {
 
 #[test]
 fn any_average_can_be_taken() {
-    let machine = pair(
-        layer(Kind::Spin, &[&[0.2]]),
-        layer(Kind::Relu, &[&[0.5], &[0.8]]),
-        &[&[0.4]],
-        1.0,
-    );
+    let machine =
+        pair(layer(Kind::Spin, &[&[0.2]]), layer(Kind::Relu, &[&[0.5], &[0.8]]), &[&[0.4]], 1.0);
     let (log_z, average) = machine.average(&machine.free(), 1, |x, f| f[0] = x[0][0] * x[1][0]);
     let m = machine.moments();
     assert_eq!(log_z, m.log_z);

@@ -12,28 +12,17 @@ pub(crate) fn assert_close(got: f64, want: f64, tolerance: f64) {
 
 /// A layer from its parameter arrays.
 pub(crate) fn layer(kind: Kind, params: &[&[f64]]) -> Layer {
-    Layer {
-        kind,
-        params: params.iter().map(|p| p.to_vec()).collect(),
-    }
+    Layer { kind, params: params.iter().map(|p| p.to_vec()).collect() }
 }
 
 /// A machine of one layer.
 pub(crate) fn alone(kind: Kind, params: &[&[f64]], beta: f64) -> Machine {
-    Machine {
-        layers: vec![layer(kind, params)],
-        couplings: vec![],
-        beta,
-    }
+    Machine { layers: vec![layer(kind, params)], couplings: vec![], beta }
 }
 
 /// Two layers and one coupling between them.
 pub(crate) fn pair(v: Layer, h: Layer, w: &[&[f64]], beta: f64) -> Machine {
-    Machine {
-        layers: vec![v, h],
-        couplings: vec![coupling(0, 1, w)],
-        beta,
-    }
+    Machine { layers: vec![v, h], couplings: vec![coupling(0, 1, w)], beta }
 }
 
 /// A coupling from the rows of its matrix.

@@ -93,7 +93,7 @@ impl Exact {
         Ok(walk::run(&self.machine, self.beta, &plan, want))
     }
 
-    /// $\ln Z_\beta = \ln\sum_x \nu(x)\,e^{-\beta E(x)}$.
+    /// $\ln Z_\beta = \ln\sum_x \nu(x) e^{-\beta E(x)}$.
     ///
     /// # Errors
     /// [`Error::TooManyStates`] when it would take too long, [`Error::NotNormalisable`] when Z is infinite.
@@ -222,7 +222,7 @@ impl Exact {
         average
     }
 
-    /// $\mathrm{KL}(\text{data}\,\|\,\text{model}) = \sum_v p_D(v)\ln\big(p_D(v)/p(v)\big)$ with the weighted
+    /// $\mathrm{KL}(\text{data} \Vert \text{model}) = \sum_v p_D(v)\ln\big(p_D(v)/p(v)\big)$ with the weighted
     /// frequencies of the rows as $p_D$.
     ///
     /// # Errors

@@ -42,7 +42,7 @@ pub struct Member<T> {
 
 /// Layers of units joined by couplings, with the energy
 ///
-/// $$E(x) = \sum_l E_l(x_l) - \sum_{a<b} x_a^\top W_{ab}\, x_b - \tfrac12\sum_a x_a^\top U_a x_a.$$
+/// $$E(x) = \sum_l E_l(x_l) - \sum_{a<b} x_a^\top W_{ab} x_b - \tfrac12\sum_a x_a^\top U_a x_a.$$
 ///
 /// The constructors ([`rbm`](Self::rbm), [`deep`](Self::deep), …) make the usual machines;
 /// [`new`](Self::new) makes any.

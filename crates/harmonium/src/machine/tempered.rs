@@ -6,7 +6,7 @@ use harmonium_kernels::Key;
 use ndarray::Array2;
 use std::borrow::Cow;
 
-/// The distribution $\nu(x)\,e^{-\beta E(x)}/Z_\beta$ of a machine.
+/// The distribution $\nu(x) e^{-\beta E(x)}/Z_\beta$ of a machine.
 ///
 /// The energy is linear in the parameters, so an inverse temperature is nothing but scaled parameters: the
 /// layers are scaled copies and inputs are multiplied by β on their way. The reference measure ν (the
@@ -120,7 +120,7 @@ impl<'m, T: Real> Tempered<'m, T> {
         Ok(out)
     }
 
-    /// $F(v) = -\ln\sum_h \nu(v,h)\,e^{-\beta E(v,h)}$ of each row of the visible layers, so that
+    /// $F(v) = -\ln\sum_h \nu(v,h) e^{-\beta E(v,h)}$ of each row of the visible layers, so that
     /// $p(v) = e^{-F(v)}/Z$; conditioning layers count as given.
     ///
     /// # Errors

@@ -115,7 +115,7 @@ pub fn sweep<T: Real>(
 }
 
 /// One pass over the units of a layer with lateral couplings: each unit sees the present states of the
-/// others through its field $I + \beta\,xU$, which is updated whenever a unit changes.
+/// others through its field $I + \beta xU$, which is updated whenever a unit changes.
 fn unit_by_unit<T: Real>(
     layer: &Layer<T>,
     coupling: &Coupling<T>,

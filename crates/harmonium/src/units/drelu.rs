@@ -2,7 +2,7 @@
 //!
 //! With $x_+ = \max(x,0)$ and $x_- = \min(x,0)$ the density is a mixture of a normal cut to $x>0$ and
 //! one cut to $x<0$; $\Gamma(I) = \ln(e^{\Gamma^+} + e^{\Gamma^-})$ with
-//! $\Gamma^\pm = \ln\int_0^\infty e^{-\gamma^\pm y^2/2 \pm (\theta^\pm + I)y}\,dy$.
+//! $\Gamma^\pm = \ln\int_0^\infty e^{-\gamma^\pm y^2/2 \pm (\theta^\pm + I)y} dy$.
 
 use super::{Unit, half_line, log_add_exp, sigmoid, uniform};
 use rand::Rng;

@@ -350,7 +350,7 @@ impl<T: Real> Layer<T> {
         ));
     }
 
-    /// Sufficient moments $\sum_r w_r\, t_k(x_r)$ of sampled or observed states, shaped like the parameters.
+    /// Sufficient moments $\sum_r w_r t_k(x_r)$ of sampled or observed states, shaped like the parameters.
     pub fn stats(&self, x: &Batch<T>, wts: Option<&[f64]>) -> Array2<f64> {
         let sum = block_sum(x.rows(), self.flat().len(), |rows, part| {
             let mut values = vec![0.0; self.len()];
@@ -362,7 +362,7 @@ impl<T: Real> Layer<T> {
         Array2::from_shape_vec(self.params.dim(), sum).expect("one number per parameter")
     }
 
-    /// Expected sufficient moments $\sum_r w_r\, \langle t_k\rangle$ given the inputs, shaped like the
+    /// Expected sufficient moments $\sum_r w_r \langle t_k\rangle$ given the inputs, shaped like the
     /// parameters: what a sampled state would give on average, with less variance.
     pub fn mean_stats(&self, inputs: &Array2<T>, wts: Option<&[f64]>) -> Array2<f64> {
         self.check_inputs(inputs);

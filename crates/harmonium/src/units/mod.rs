@@ -3,7 +3,7 @@
 //! Every kind is an exponential family. A unit with parameters $\eta_k$ has the base energy
 //! $-\sum_k \eta_k t_k(x)$ over a reference measure $\nu(x)$, and its input $I$ adds $-Ix$. From
 //!
-//! $$\Gamma(I) = \ln \sum_x \nu(x)\, e^{\sum_k \eta_k t_k(x) + I x}$$
+//! $$\Gamma(I) = \ln \sum_x \nu(x) e^{\sum_k \eta_k t_k(x) + I x}$$
 //!
 //! follow the mean $\partial\Gamma/\partial I$, the variance $\partial^2\Gamma/\partial I^2$ and the gradient
 //! $\partial\Gamma/\partial\eta_k = \langle t_k\rangle$. An inverse temperature scales the parameters and the
