@@ -1,7 +1,7 @@
 //! Which layers to walk, over which states, and how long that takes.
 
 use super::quadrature;
-use crate::{Error, Kind, Machine, Result, Role};
+use crate::{Error, Kind, Layer, Machine, Result, Role};
 
 /// The states of one walked unit: values with the logarithms of their weights.
 pub(super) type Nodes = Vec<(f64, f64)>;
@@ -62,7 +62,7 @@ impl Plan {
             let mut walked = Vec::new();
             for l in (0..machine.len()).filter(|l| !traced.contains(l)) {
                 let nodes = match &fixed[l] {
-                    Some(x) => x.iter().map(|&x| vec![(x, 0.0)]).collect(),
+                    Some(x) => x.iter().map(|&x| vec![(x, log_measure(machine.layer(l), x))]).collect(),
                     None => nodes(machine, l, beta, fixed)?,
                 };
                 states *= nodes.iter().map(|n| n.len() as f64).product::<f64>();
@@ -116,14 +116,14 @@ fn nodes(machine: &Machine<f64>, l: usize, beta: f64, fixed: &[Option<Vec<f64>>]
     let kind = layer.kind();
     match (kind, kind.states()) {
         (_, Some(states)) => {
-            let one: Nodes = (0..states)
-                .map(|a| kind.value(a))
-                // A Potts row of values is one code per unit; its measure is flat.
-                .map(|x| (x, if kind.columns() == 1 { layer.log_measure_row(&[x]) } else { 0.0 }))
-                .collect();
+            let one = (0..states).map(|a| kind.value(a)).map(|x| (x, log_measure(layer, x))).collect();
             Ok(vec![one; layer.len()])
         }
         (Kind::Poisson, _) => Ok(quadrature::counts(machine, l, beta, fixed)),
         _ => quadrature::reals(machine, l, beta, fixed),
     }
+}
+
+fn log_measure(layer: &Layer<f64>, x: f64) -> f64 {
+    layer.log_measure_row(&[x])
 }

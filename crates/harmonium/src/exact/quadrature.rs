@@ -144,7 +144,9 @@ fn precision(
             for ((i, j), &w) in c.w().indexed_iter() {
                 let w = if both_relu { w.max(0.0) } else { w };
                 let (i, j) = (start(p) + i, start(q) + j);
-                (a[[i, j]], a[[j, i]]) = (-beta * w, -beta * w);
+                if i != j {
+                    (a[[i, j]], a[[j, i]]) = (-beta * w, -beta * w);
+                }
             }
         }
     }

@@ -77,8 +77,9 @@ impl<T: Real> Machine<T> {
             if real(p) && real(q) {
                 for ((i, j), w) in c.w().indexed_iter() {
                     let (i, j) = (start(p) + i, start(q) + j);
-                    a[[i, j]] = -w.f64();
-                    a[[j, i]] = -w.f64();
+                    if i != j {
+                        (a[[i, j]], a[[j, i]]) = (-w.f64(), -w.f64());
+                    }
                 }
             }
         }
