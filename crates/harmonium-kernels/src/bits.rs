@@ -24,11 +24,7 @@ pub fn set(row: &mut [u64], j: usize, value: bool) {
 
 /// Mask of the bits of the last word that a row of `n` bits uses.
 pub const fn last_mask(n: usize) -> u64 {
-    if n.is_multiple_of(64) {
-        u64::MAX
-    } else {
-        (1 << (n % 64)) - 1
-    }
+    if n.is_multiple_of(64) { u64::MAX } else { (1 << (n % 64)) - 1 }
 }
 
 /// Positions of the set bits of a packed row, in increasing order.
@@ -59,11 +55,7 @@ impl<'a> Rows<'a> {
     /// # Panics
     /// If `data` is not `rows · words(bits)` words long.
     pub fn new(data: &'a [u64], rows: usize, bits: usize) -> Self {
-        assert_eq!(
-            data.len(),
-            rows * words(bits),
-            "packed rows: wrong number of words"
-        );
+        assert_eq!(data.len(), rows * words(bits), "packed rows: wrong number of words");
         Self { data, rows, bits }
     }
 
@@ -96,10 +88,6 @@ impl<'a> Rows<'a> {
     /// Set bits of word `q`, over all rows.
     pub(crate) fn count_in_word(&self, q: usize) -> usize {
         let column = self.data.get(q..).unwrap_or(&[]);
-        column
-            .iter()
-            .step_by(self.stride().max(1))
-            .map(|w| w.count_ones() as usize)
-            .sum()
+        column.iter().step_by(self.stride().max(1)).map(|w| w.count_ones() as usize).sum()
     }
 }

@@ -17,19 +17,12 @@ impl<'a> Codes<'a> {
     /// If the length is no multiple of `sites`, or a code is not below `q`.
     pub fn new(codes: &'a [u32], sites: usize, q: usize) -> Self {
         assert!(
-            if sites == 0 {
-                codes.is_empty()
-            } else {
-                codes.len().is_multiple_of(sites)
-            },
+            if sites == 0 { codes.is_empty() } else { codes.len().is_multiple_of(sites) },
             "codes: length is no multiple of the number of sites"
         );
         // A fold over the maximum vectorises; an early exit would not.
         let max = codes.iter().fold(0, |m, &c| m.max(c));
-        assert!(
-            codes.is_empty() || (max as usize) < q,
-            "codes: {max} is not below q = {q}"
-        );
+        assert!(codes.is_empty() || (max as usize) < q, "codes: {max} is not below q = {q}");
         Self { codes, sites, q }
     }
 

@@ -118,8 +118,7 @@ macro_rules! slices {
 
             #[inline(always)]
             fn maximum(x: &[$t]) -> $t {
-                x.iter()
-                    .fold(<$t>::NEG_INFINITY, |m, &x| if x > m { x } else { m })
+                x.iter().fold(<$t>::NEG_INFINITY, |m, &x| if x > m { x } else { m })
             }
 
             multiversion! {
@@ -169,35 +168,20 @@ mod tests {
         let y: Vec<f32> = x.iter().map(|&x| x as f32).collect();
         let portable = Isa::all()[0];
         for isa in Isa::all() {
-            for f in [
-                f64::exp,
-                f64::sigmoid,
-                f64::tanh,
-                f64::softplus,
-                f64::ln2cosh,
-            ] {
+            for f in [f64::exp, f64::sigmoid, f64::tanh, f64::softplus, f64::ln2cosh] {
                 let (mut a, mut b) = (x.clone(), x.clone());
                 f(portable, &mut a);
                 f(isa, &mut b);
                 assert_eq!(a, b, "{}", isa.name());
             }
-            for f in [
-                f32::exp,
-                f32::sigmoid,
-                f32::tanh,
-                f32::softplus,
-                f32::ln2cosh,
-            ] {
+            for f in [f32::exp, f32::sigmoid, f32::tanh, f32::softplus, f32::ln2cosh] {
                 let (mut a, mut b) = (y.clone(), y.clone());
                 f(portable, &mut a);
                 f(isa, &mut b);
                 assert_eq!(a, b, "{}", isa.name());
             }
             assert_eq!(f32::softplus_sum(portable, &y), f32::softplus_sum(isa, &y));
-            assert_eq!(
-                f64::logsumexp_sum(portable, &x, 17),
-                f64::logsumexp_sum(isa, &x, 17)
-            );
+            assert_eq!(f64::logsumexp_sum(portable, &x, 17), f64::logsumexp_sum(isa, &x, 17));
         }
     }
 }

@@ -5,14 +5,18 @@
 //! run over them. It is the only crate of the workspace in which `unsafe` may appear, and every fast
 //! kernel has a slow twin in [`reference`] that it is tested against.
 
+mod bernoulli;
 pub mod bits;
 mod codes;
 mod elementwise;
+pub mod fixed;
 mod inputs;
 mod isa;
+mod lanes;
 mod math;
 mod real;
 pub mod reference;
+mod scratch;
 mod stream;
 mod strip;
 mod transpose;

@@ -2,7 +2,8 @@
 
 use crate::codes::Codes;
 use crate::isa::Isa;
-use crate::{bits, elementwise, inputs};
+use crate::stream::Key;
+use crate::{bernoulli, bits, elementwise, inputs};
 use num_traits::{Float, NumAssign};
 use std::fmt::{Debug, Display};
 use std::iter::Sum;
@@ -94,6 +95,16 @@ pub trait Real:
     /// # Panics
     /// If the shapes do not fit.
     fn add_codes(codes: Codes<'_>, w: &[Self], n: usize, scale: Self, out: &mut [Self]);
+
+    /// Draws packed rows of `n` bits from row-major logits (rows × n): bit 1 with probability σ(logit).
+    ///
+    /// Exact with respect to the logits up to the resolution of f64; ±∞ and ±1e4 are fine. The block number
+    /// of `key` is set for every block of 32 columns and 1024 rows, so the bits do not depend on the number
+    /// of threads.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    fn sample_bits(logits: &[Self], n: usize, key: Key, out: &mut [u64]);
 }
 
 macro_rules! real {
@@ -115,11 +126,7 @@ macro_rules! real {
                 (c, c_rs, c_cs): (&mut [Self], usize, usize),
             ) {
                 let last = |r: usize, rs: usize, q: usize, cs: usize| {
-                    if r == 0 || q == 0 {
-                        0
-                    } else {
-                        (r - 1) * rs + (q - 1) * cs + 1
-                    }
+                    if r == 0 || q == 0 { 0 } else { (r - 1) * rs + (q - 1) * cs + 1 }
                 };
                 assert!(a.len() >= last(m, a_rs, k, a_cs), "gemm: a is too short");
                 assert!(b.len() >= last(k, b_rs, n, b_cs), "gemm: b is too short");
@@ -173,24 +180,15 @@ macro_rules! real {
                 elementwise::$t::ln2cosh_sum(Isa::detect(), x)
             }
             fn softmax_groups(x: &mut [Self], q: usize) {
-                assert!(
-                    q > 0 && x.len() % q == 0,
-                    "softmax: length is no multiple of q"
-                );
+                assert!(q > 0 && x.len() % q == 0, "softmax: length is no multiple of q");
                 elementwise::$t::softmax(Isa::detect(), x, q);
             }
             fn logsumexp_groups(x: &[Self], q: usize, out: &mut [Self]) {
-                assert!(
-                    q > 0 && x.len() == q * out.len(),
-                    "logsumexp: lengths do not fit"
-                );
+                assert!(q > 0 && x.len() == q * out.len(), "logsumexp: lengths do not fit");
                 elementwise::$t::logsumexp(Isa::detect(), x, q, out);
             }
             fn logsumexp_sum(x: &[Self], q: usize) -> f64 {
-                assert!(
-                    q > 0 && x.len() % q == 0,
-                    "logsumexp: length is no multiple of q"
-                );
+                assert!(q > 0 && x.len() % q == 0, "logsumexp: length is no multiple of q");
                 elementwise::$t::logsumexp_sum(Isa::detect(), x, q)
             }
             fn add_bits(x: bits::Rows<'_>, w: &[Self], n: usize, scale: Self, out: &mut [Self]) {
@@ -201,6 +199,9 @@ macro_rules! real {
             }
             fn add_codes(codes: Codes<'_>, w: &[Self], n: usize, scale: Self, out: &mut [Self]) {
                 inputs::$t::add_codes(Isa::detect(), codes, w, n, scale, out);
+            }
+            fn sample_bits(logits: &[Self], n: usize, key: Key, out: &mut [u64]) {
+                bernoulli::sample_reals(Isa::detect(), logits, n, key, out);
             }
         }
     };

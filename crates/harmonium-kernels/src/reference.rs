@@ -26,14 +26,7 @@ pub fn add_rows_of_spins<T: Real>(x: &[u64], w: &[T], n: usize, scale: T, out: &
 }
 
 /// `out ← out + scale · x·W` for one row of codes: row `i·q + code_i` of `w` for every site `i`.
-pub fn add_rows_of_codes<T: Real>(
-    codes: &[u32],
-    q: usize,
-    w: &[T],
-    n: usize,
-    scale: T,
-    out: &mut [T],
-) {
+pub fn add_rows_of_codes<T: Real>(codes: &[u32], q: usize, w: &[T], n: usize, scale: T, out: &mut [T]) {
     for (i, &code) in codes.iter().enumerate() {
         let row = i * q + code as usize;
         for (o, &w) in out.iter_mut().zip(&w[row * n..(row + 1) * n]) {

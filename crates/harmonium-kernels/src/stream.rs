@@ -25,18 +25,14 @@ impl Key {
     /// 64 well-mixed bits of the key; equal keys give equal bits.
     pub fn hash(self) -> u64 {
         // A chain of SplitMix64 finalisers: each word is absorbed by a bijection of the state.
-        [
-            self.seed,
-            u64::from(self.purpose) << 32 | u64::from(self.block),
-            self.sweep,
-        ]
-        .into_iter()
-        .fold(0x6861_726d_6f6e_6975, |state, word| mix(state ^ mix(word)))
+        [self.seed, u64::from(self.purpose) << 32 | u64::from(self.block), self.sweep]
+            .into_iter()
+            .fold(0x6861_726d_6f6e_6975, |state, word| mix(state ^ mix(word)))
     }
 }
 
 /// The finaliser of SplitMix64 behind its odd increment: a bijection of 64 bits.
-fn mix(x: u64) -> u64 {
+pub(crate) fn mix(x: u64) -> u64 {
     let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);

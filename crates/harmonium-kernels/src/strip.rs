@@ -15,12 +15,7 @@ unsafe impl<T: Send> Sync for Strips<'_, T> {}
 
 impl<'a, T> Strips<'a, T> {
     pub(crate) fn new(matrix: &'a mut [T], n: usize) -> Self {
-        Self {
-            data: matrix.as_mut_ptr(),
-            len: matrix.len(),
-            n,
-            life: PhantomData,
-        }
+        Self { data: matrix.as_mut_ptr(), len: matrix.len(), n, life: PhantomData }
     }
 
     /// Elements `j..j+width` of row `r`.
@@ -31,10 +26,7 @@ impl<'a, T> Strips<'a, T> {
     #[allow(clippy::mut_from_ref)]
     pub(crate) unsafe fn segment(&self, r: usize, j: usize, width: usize) -> &mut [T] {
         let start = r * self.n + j;
-        assert!(
-            j + width <= self.n && start + width <= self.len,
-            "strip out of bounds"
-        );
+        assert!(j + width <= self.n && start + width <= self.len, "strip out of bounds");
         // SAFETY: in bounds by the assertion, unshared by the caller's promise.
         unsafe { std::slice::from_raw_parts_mut(self.data.add(start), width) }
     }

@@ -5,10 +5,7 @@
 /// # Panics
 /// If a length is not `k·n`.
 pub fn transpose<T: Copy>(w: &[T], k: usize, n: usize, out: &mut [T]) {
-    assert!(
-        w.len() == k * n && out.len() == k * n,
-        "transpose: lengths do not fit k × n"
-    );
+    assert!(w.len() == k * n && out.len() == k * n, "transpose: lengths do not fit k × n");
     const TILE: usize = 16;
     for i0 in (0..k).step_by(TILE) {
         for j0 in (0..n).step_by(TILE) {

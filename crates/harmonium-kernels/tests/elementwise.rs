@@ -9,11 +9,7 @@ fn softplus(x: f64) -> f64 {
 }
 fn sigmoid(x: f64) -> f64 {
     let e = exp(-x.abs());
-    if x < 0.0 {
-        e / (1.0 + e)
-    } else {
-        1.0 / (1.0 + e)
-    }
+    if x < 0.0 { e / (1.0 + e) } else { 1.0 / (1.0 + e) }
 }
 fn ln2cosh(x: f64) -> f64 {
     x.abs() + log1p(exp(-2.0 * x.abs()))
@@ -21,17 +17,12 @@ fn ln2cosh(x: f64) -> f64 {
 
 /// Largest |got − want| relative to `want`, in f64; values below `floor` are compared absolutely.
 fn relative(got: f64, want: f64, floor: f64) -> f64 {
-    if got == want {
-        0.0
-    } else {
-        (got - want).abs() / want.abs().max(floor)
-    }
+    if got == want { 0.0 } else { (got - want).abs() / want.abs().max(floor) }
 }
 
 fn check<T: Real>(name: &str, f: fn(&mut [T]), g: fn(f64) -> f64, range: f64, tolerance: f64) {
-    let mut points: Vec<T> = (-40_000..=40_000)
-        .map(|k| T::of(f64::from(k) / 40_000.0 * range))
-        .collect();
+    let mut points: Vec<T> =
+        (-40_000..=40_000).map(|k| T::of(f64::from(k) / 40_000.0 * range)).collect();
     points.extend((0..400).map(|k| T::of(libm::exp(f64::from(k - 380) / 10.0))));
     points.extend((0..400).map(|k| T::of(-libm::exp(f64::from(k - 380) / 10.0))));
     let mut values = points.clone();
@@ -39,10 +30,7 @@ fn check<T: Real>(name: &str, f: fn(&mut [T]), g: fn(f64) -> f64, range: f64, to
     for (&x, &y) in points.iter().zip(&values) {
         let want = g(x.f64());
         let error = relative(y.f64(), want, T::min_positive_value().f64() * 4.0);
-        assert!(
-            error <= tolerance,
-            "{name}({x}) = {y}, expected {want}, relative error {error:e}"
-        );
+        assert!(error <= tolerance, "{name}({x}) = {y}, expected {want}, relative error {error:e}");
     }
 }
 
@@ -72,24 +60,12 @@ fn extremes<T: Real>() {
         f(&mut y);
         y.map(|y| y.f64())
     };
-    assert_eq!(
-        on(T::exp_slice)[..4],
-        [0.0, f64::INFINITY, 0.0, f64::INFINITY]
-    );
+    assert_eq!(on(T::exp_slice)[..4], [0.0, f64::INFINITY, 0.0, f64::INFINITY]);
     assert_eq!(on(T::sigmoid_slice)[..4], [0.0, 1.0, 0.0, 1.0]);
     assert_eq!(on(T::tanh_slice)[..4], [-1.0, 1.0, -1.0, 1.0]);
     assert_eq!(on(T::softplus_slice)[..4], [0.0, 1e4, 0.0, f64::INFINITY]);
-    assert_eq!(
-        on(T::ln2cosh_slice)[..4],
-        [1e4, 1e4, f64::INFINITY, f64::INFINITY]
-    );
-    for f in [
-        T::exp_slice,
-        T::sigmoid_slice,
-        T::tanh_slice,
-        T::softplus_slice,
-        T::ln2cosh_slice,
-    ] {
+    assert_eq!(on(T::ln2cosh_slice)[..4], [1e4, 1e4, f64::INFINITY, f64::INFINITY]);
+    for f in [T::exp_slice, T::sigmoid_slice, T::tanh_slice, T::softplus_slice, T::ln2cosh_slice] {
         assert!(on(f)[4].is_nan());
     }
     assert_eq!(on(T::sigmoid_slice)[5], 0.5);

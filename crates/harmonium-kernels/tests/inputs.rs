@@ -1,40 +1,14 @@
 //! Table-driven products against their one-element-at-a-time twins, over odd shapes.
 
+mod common;
+
+use common::Source;
 use harmonium_kernels::{Codes, Real, bits, reference};
 use proptest::prelude::*;
 
-/// Random bits of density `p` and reals in (−1, 1) from one seed.
-struct Source(u64);
-impl Source {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let x = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        x ^ x >> 29
-    }
-    fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
-    }
-    fn bits(&mut self, rows: usize, n: usize, p: f64) -> Vec<u64> {
-        let mut x = vec![0; rows * bits::words(n)];
-        for r in 0..rows {
-            for j in 0..n {
-                let row = &mut x[r * bits::words(n)..(r + 1) * bits::words(n)];
-                bits::set(row, j, self.unit() < p);
-            }
-        }
-        x
-    }
-    fn reals<T: Real>(&mut self, n: usize) -> Vec<T> {
-        (0..n).map(|_| T::of(2.0 * self.unit() - 1.0)).collect()
-    }
-}
-
 fn close<T: Real>(a: &[T], b: &[T], tolerance: f64) {
     for (i, (a, b)) in a.iter().zip(b).enumerate() {
-        assert!(
-            (a.f64() - b.f64()).abs() <= tolerance,
-            "element {i}: {a} and {b}"
-        );
+        assert!((a.f64() - b.f64()).abs() <= tolerance, "element {i}: {a} and {b}");
     }
 }
 
@@ -62,9 +36,7 @@ fn binary_and_spin<T: Real>(seed: u64, rows: usize, k: usize, n: usize, p: f64, 
 
 fn potts<T: Real>(seed: u64, rows: usize, sites: usize, q: usize, n: usize, eps: f64) {
     let mut s = Source(seed);
-    let codes: Vec<u32> = (0..rows * sites)
-        .map(|_| (s.next() >> 32) as u32 % q as u32)
-        .collect();
+    let codes: Vec<u32> = (0..rows * sites).map(|_| (s.next() >> 32) as u32 % q as u32).collect();
     let w: Vec<T> = s.reals(sites * q * n);
     let start: Vec<T> = s.reals(rows * n);
     let (mut fast, mut slow) = (start.clone(), start);
@@ -113,10 +85,7 @@ fn many_rows_use_the_tables_and_every_thread_count_agrees() {
     let x = bits::Rows::new(&x, rows, k);
     let w: Vec<f32> = s.reals(k * n);
     let run = |threads| {
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .build()
-            .unwrap();
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         let mut out = vec![0f32; rows * n];
         pool.install(|| f32::add_bits(x, &w, n, 1.0, &mut out));
         out

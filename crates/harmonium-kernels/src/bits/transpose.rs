@@ -20,10 +20,7 @@ pub fn transpose(x: Rows<'_>, out: &mut [u64]) {
     for (q, out) in out.chunks_mut(64 * out_stride).enumerate() {
         for r in 0..out_stride {
             let mut tile = [0; 64];
-            for (tile, row) in tile
-                .iter_mut()
-                .zip(x.data()[64 * r * stride..].chunks(stride))
-            {
+            for (tile, row) in tile.iter_mut().zip(x.data()[64 * r * stride..].chunks(stride)) {
                 *tile = row[q];
             }
             transpose_64(&mut tile);

@@ -1,0 +1,151 @@
+//! Bernoulli draws from logits: packed bits out, exact with respect to the logits.
+//!
+//! Columns are cut into blocks of 32 and rows into blocks of [`ROWS`], whatever the number of threads;
+//! each pair of blocks draws from the stream of its own key, so samples do not depend on the threads.
+//! A draw is a comparison of a uniform number u with σ of the logit: its leading 16 bits are compared for
+//! 32 units at once ([`decide`]), and where they do not settle the matter, u gets 52 more bits and the
+//! comparison is made in f64. The result is that of the comparison in f64 in every case.
+
+mod decide;
+mod sources;
+
+pub(crate) use sources::{Integers, Narrow, sample_reals};
+
+use crate::math;
+use crate::stream::{Key, Stream};
+use crate::{isa::Isa, lanes::Lanes};
+use decide::{Decide, Logits, Portable, Random};
+use rand::rand_core::Rng;
+
+/// Columns that share a stream.
+pub(crate) const COLUMNS: usize = 32;
+/// Rows that share a stream.
+pub(crate) const ROWS: usize = 1024;
+/// Logits are rounded to steps of 2^-11 for the first comparison.
+pub(crate) const UNIT: f64 = 2048.0;
+
+/// The random numbers of one block of columns and rows.
+pub(crate) struct Noise {
+    lanes: Lanes,
+    /// For the units that 16 bits leave open.
+    rest: Stream,
+}
+
+impl Noise {
+    /// The numbers of `key` for a block of columns and a block of rows.
+    ///
+    /// # Panics
+    /// If a block number does not fit 16 bits (2 million columns, 67 million rows).
+    pub(crate) fn new(key: Key, columns: usize, rows: usize) -> Self {
+        assert!(columns < 1 << 16 && rows < 1 << 16, "batch too large for its streams");
+        let key = Key { block: (rows as u32) << 16 | columns as u32, ..key };
+        Self { lanes: Lanes::new(key.hash()), rest: Stream::new(key) }
+    }
+}
+
+/// Rows of 32 logits.
+pub(crate) trait Source {
+    /// The logits of a row, rounded to 2^-11 and saturated.
+    ///
+    /// # Safety
+    /// The instruction set of `D` must be present.
+    unsafe fn rounded<D: Decide>(&self, row: usize) -> Logits;
+    /// The exact logit of one unit.
+    fn exact(&self, row: usize, column: usize) -> f64;
+}
+
+/// Draws `out.len()` rows of 32 units.
+pub(crate) fn sample<S: Source>(isa: Isa, source: &S, noise: &mut Noise, out: &mut [u32]) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    {
+        use crate::isa::Level;
+        use decide::x86;
+        #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
+        fn avx2<S: Source>(source: &S, noise: &mut Noise, out: &mut [u32]) {
+            // SAFETY: this function has the features that the decision needs.
+            unsafe { rows::<x86::Avx2, S>(source, noise, out) }
+        }
+        #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,avx512f,avx512bw,avx512dq,avx512vl")]
+        fn avx512<S: Source>(source: &S, noise: &mut Noise, out: &mut [u32]) {
+            // SAFETY: this function has the features that the decision needs.
+            unsafe { rows::<x86::Avx512, S>(source, noise, out) }
+        }
+        match isa.level() {
+            Level::Portable => {}
+            // SAFETY: an `Isa` of this level exists only if its features were detected.
+            Level::Avx2 => return unsafe { avx2(source, noise, out) },
+            // SAFETY: as above.
+            Level::Avx512 => return unsafe { avx512(source, noise, out) },
+        }
+    }
+    let _ = isa;
+    // SAFETY: the portable decision needs no feature.
+    unsafe { rows::<Portable, S>(source, noise, out) }
+}
+
+/// # Safety
+/// The instruction set of `D` must be present.
+#[inline(always)]
+unsafe fn rows<D: Decide, S: Source>(source: &S, noise: &mut Noise, out: &mut [u32]) {
+    // Random numbers are made for 16 rows at a time: their states and the constants of the decision do not
+    // fit the registers together.
+    const AHEAD: usize = 16;
+    let mut random = [[0u16; 32]; AHEAD];
+    for (block, out) in out.chunks_mut(AHEAD).enumerate() {
+        noise.lanes.fill(&mut random[..out.len()]);
+        for (i, (out, random)) in out.iter_mut().zip(&random).enumerate() {
+            let row = AHEAD * block + i;
+            // SAFETY: the caller's promise.
+            let x = unsafe { source.rounded::<D>(row) };
+            // SAFETY: as above.
+            let (values, open) = unsafe { D::decide(&x, random) };
+            *out = if open == 0 {
+                values
+            } else {
+                settle(&x, random, values, open, &mut noise.rest, |c| source.exact(row, c))
+            };
+        }
+    }
+}
+
+/// Decides the open units with 52 more random bits each.
+#[cold]
+#[inline(never)]
+fn settle(
+    x: &Logits,
+    r: &Random,
+    mut values: u32,
+    mut open: u32,
+    rest: &mut Stream,
+    exact: impl Fn(usize) -> f64,
+) -> u32 {
+    while open != 0 {
+        let c = open.trailing_zeros() as usize;
+        open &= open - 1;
+        let more = (rest.next_u64() >> 12) as f64 * 2f64.powi(-52);
+        let u = (f64::from(r[c]) + more) * 2f64.powi(-16);
+        // The value that the rounded logit makes less likely, as in the 16-bit decision.
+        let sign = if x[c] < 0 { 1.0 } else { -1.0 };
+        let less_likely = u < math::f64::sigmoid(sign * exact(c));
+        let value = less_likely == (x[c] < 0);
+        values = values & !(1 << c) | u32::from(value) << c;
+    }
+    values
+}
+
+/// Joins blocks of 32 sampled columns (`sampled[block · rows + row]`) into packed rows of `n` bits.
+pub(crate) fn pack(sampled: &[u32], rows: usize, n: usize, out: &mut [u64]) {
+    let stride = crate::bits::words(n);
+    if stride == 0 {
+        return;
+    }
+    let last = crate::bits::last_mask(n);
+    for (r, out) in out.chunks_exact_mut(stride).enumerate() {
+        for (q, out) in out.iter_mut().enumerate() {
+            let low = u64::from(sampled[2 * q * rows + r]);
+            let high = sampled.get((2 * q + 1) * rows + r).map_or(0, |&h| u64::from(h));
+            *out = low | high << 32;
+        }
+        out[stride - 1] &= last;
+    }
+}

@@ -1,0 +1,119 @@
+//! Where the logits of a draw come from: 16- or 32-bit fixed-point sums, or a matrix of reals.
+
+use super::decide::{Decide, Logits};
+use super::{COLUMNS, Noise, ROWS, Source, UNIT, pack, sample};
+use crate::isa::Isa;
+use crate::scratch;
+use crate::stream::Key;
+use crate::strip::{Strips, for_each_task};
+
+/// 16-bit sums in steps of 2^-11 and a constant per column.
+pub(crate) struct Narrow<'a> {
+    pub(crate) sums: &'a [crate::fixed::Row],
+    pub(crate) bias: crate::fixed::Row,
+}
+
+impl Source for Narrow<'_> {
+    #[inline(always)]
+    unsafe fn rounded<D: Decide>(&self, row: usize) -> Logits {
+        let sums = &self.sums[row].0;
+        std::array::from_fn(|c| sums[c].saturating_add(self.bias.0[c]))
+    }
+    fn exact(&self, row: usize, c: usize) -> f64 {
+        f64::from(i32::from(self.sums[row].0[c]) + i32::from(self.bias.0[c])) / UNIT
+    }
+}
+
+/// 32-bit sums, each worth `scale` nats.
+pub(crate) struct Integers<'a> {
+    pub(crate) sums: &'a [crate::fixed::Wide],
+    pub(crate) scale: f64,
+}
+
+impl Source for Integers<'_> {
+    #[inline(always)]
+    unsafe fn rounded<D: Decide>(&self, row: usize) -> Logits {
+        let scale = (self.scale * UNIT) as f32;
+        let sums = &self.sums[row].0;
+        // SAFETY: the caller's promise.
+        unsafe { D::round(&std::array::from_fn(|c| sums[c] as f32 * scale)) }
+    }
+    fn exact(&self, row: usize, c: usize) -> f64 {
+        f64::from(self.sums[row].0[c]) * self.scale
+    }
+}
+
+macro_rules! reals {
+    ($t:ident, $source:ident) => {
+        /// A strip of a row-major matrix of logits.
+        pub(crate) struct $source<'a> {
+            logits: &'a [$t],
+            n: usize,
+            width: usize,
+        }
+        impl Source for $source<'_> {
+            #[inline(always)]
+            unsafe fn rounded<D: Decide>(&self, row: usize) -> Logits {
+                let x = &self.logits[row * self.n..][..self.width];
+                let mut y = [0.0; COLUMNS];
+                if let Ok(x) = <&[$t; COLUMNS]>::try_from(x) {
+                    y = std::array::from_fn(|c| (x[c] * UNIT as $t) as f32);
+                } else {
+                    for (y, &x) in y.iter_mut().zip(x) {
+                        *y = (x * UNIT as $t) as f32;
+                    }
+                }
+                // SAFETY: the caller's promise.
+                unsafe { D::round(&y) }
+            }
+            fn exact(&self, row: usize, c: usize) -> f64 {
+                // Columns beyond the matrix are drawn with the rest and dropped.
+                if c < self.width { f64::from(self.logits[row * self.n + c]) } else { 0.0 }
+            }
+        }
+        impl SampleReals for $t {
+            fn strip(
+                isa: Isa,
+                logits: &[$t],
+                n: usize,
+                width: usize,
+                noise: &mut Noise,
+                out: &mut [u32],
+            ) {
+                sample(isa, &$source { logits, n, width }, noise, out);
+            }
+        }
+    };
+}
+reals!(f32, Reals32);
+reals!(f64, Reals64);
+
+/// The real types whose strips can be drawn.
+pub(crate) trait SampleReals: Sized + Sync {
+    fn strip(isa: Isa, logits: &[Self], n: usize, width: usize, noise: &mut Noise, out: &mut [u32]);
+}
+
+/// Draws every bit of `rows × n` from its logit.
+pub(crate) fn sample_reals<T: SampleReals>(isa: Isa, logits: &[T], n: usize, key: Key, out: &mut [u64]) {
+    if n == 0 {
+        assert!(out.is_empty() && logits.is_empty(), "sample: rows of no bits");
+        return;
+    }
+    let rows = logits.len() / n;
+    assert_eq!(logits.len(), rows * n, "sample: logits do not fit rows × n");
+    assert_eq!(out.len(), rows * crate::bits::words(n), "sample: output does not fit rows × words");
+    let mut scratch = scratch::take();
+    let (columns, chunks) = (n.div_ceil(COLUMNS), rows.div_ceil(ROWS));
+    let sampled = scratch.sampled(columns * rows);
+    let strips = Strips::new(sampled, rows);
+    for_each_task(columns * chunks, rows * columns, |task| {
+        let (block, chunk) = (task % columns, task / columns);
+        let (first, j) = (chunk * ROWS, block * COLUMNS);
+        let here = ROWS.min(rows - first);
+        // SAFETY: no other task has this block of columns and rows.
+        let out = unsafe { strips.segment(block, first, here) };
+        let mut noise = Noise::new(key, block, chunk);
+        T::strip(isa, &logits[first * n + j..], n, COLUMNS.min(n - j), &mut noise, out);
+    });
+    pack(sampled, rows, n, out);
+}

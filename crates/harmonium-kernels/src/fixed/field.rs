@@ -1,0 +1,295 @@
+//! What a layer receives, and the loop over blocks of columns and rows that sums it.
+
+use super::Side;
+use super::coupling::Direction;
+use super::quantise::{EMPTY, FLUSH, LAST};
+use super::table::{ENTRIES, Mode, add_codes, add_set_bits, add_words};
+use super::vector::{Row, Wide};
+use crate::bernoulli::{COLUMNS, Integers, Narrow, ROWS, UNIT};
+use crate::bits::Rows;
+use crate::codes::Codes;
+use crate::isa::Isa;
+use crate::scratch;
+use crate::strip::for_each_task;
+
+/// A batch of states in the layer's natural form.
+#[derive(Clone, Copy, Debug)]
+pub enum States<'a> {
+    /// Binary units or spins.
+    Bits(Rows<'a>),
+    /// Potts sites.
+    Codes(Codes<'a>),
+}
+
+impl States<'_> {
+    fn rows(&self) -> usize {
+        match self {
+            Self::Bits(x) => x.rows(),
+            Self::Codes(x) => x.rows(),
+        }
+    }
+}
+
+/// One coupling into a layer, with the states at its other end.
+#[derive(Clone, Copy, Debug)]
+pub struct Input<'a> {
+    /// The direction towards the layer.
+    pub direction: Direction<'a>,
+    /// The states of its source.
+    pub states: States<'a>,
+}
+
+/// β·(θ + Σ inputs) for a batch: the logits of a Binary or Potts layer, half the logits of a Spin layer.
+#[derive(Clone, Copy, Debug)]
+pub struct Field<'a> {
+    pub(super) target: Side,
+    pub(super) rows: usize,
+    theta: &'a [f32],
+    beta: f32,
+    inputs: &'a [Input<'a>],
+}
+
+/// The sums of one block of columns and rows.
+pub(super) enum Sums<'a> {
+    Narrow(Narrow<'a>),
+    Wide(Integers<'a>),
+}
+
+/// One block of columns and rows.
+#[derive(Clone, Copy)]
+pub(super) struct Block {
+    pub(super) column: usize,
+    pub(super) chunk: usize,
+    /// First row and number of rows.
+    pub(super) first: usize,
+    pub(super) rows: usize,
+}
+
+impl<'a> Field<'a> {
+    /// The field on `rows` rows of a layer with own field `theta`, at inverse temperature `beta`.
+    ///
+    /// # Panics
+    /// If a shape, a kind of states or a number of rows does not fit.
+    pub fn new(target: Side, rows: usize, theta: &'a [f32], beta: f32, inputs: &'a [Input<'a>]) -> Self {
+        assert_eq!(theta.len(), target.units(), "field: θ does not fit the layer");
+        for input in inputs {
+            assert_eq!(input.direction.target(), target, "field: a coupling leads to another layer");
+            let source = input.direction.source();
+            let fits = match (source, input.states) {
+                (Side::Binary(n) | Side::Spin(n), States::Bits(x)) => x.bits() == n,
+                (Side::Potts { sites, q }, States::Codes(x)) => x.sites() == sites && x.q() == q,
+                _ => false,
+            };
+            assert!(fits, "field: the states do not fit {source:?}");
+            assert!(input.states.rows() == rows || source.units() == 0, "field: wrong number of rows");
+        }
+        Self { target, rows, theta, beta, inputs }
+    }
+
+    /// Bound on the error of a logit: that of the couplings, and the rounding of θ.
+    pub fn error_bound(&self) -> f32 {
+        let couplings: f32 = self.inputs.iter().map(|i| i.direction.error_bound()).sum();
+        self.beta.abs() * couplings + (-12f32).exp2() * (self.factor() as f32).max(1.0)
+    }
+
+    /// What turns a field into a logit.
+    fn factor(&self) -> f64 {
+        f64::from(self.beta) * if matches!(self.target, Side::Spin(_)) { 2.0 } else { 1.0 }
+    }
+
+    /// Calls `finish` with the sums of every block of columns and rows, on the threads of the current pool.
+    pub(super) fn for_each_block(&self, isa: Isa, finish: impl Fn(Block, Sums<'_>) + Send + Sync) {
+        let (n, rows) = (self.target.units(), self.rows);
+        let (columns, chunks) = (n.div_ceil(COLUMNS), rows.div_ceil(ROWS));
+        let mut shared = scratch::take();
+        let prepared = Words::prepare(self.inputs, rows, &mut shared);
+        let units: usize = self.inputs.iter().map(|i| i.direction.half.source.units()).sum();
+        for_each_task(columns * chunks, columns * rows * (2 + units / 5), |task| {
+            let (column, chunk) = (task % columns, task / columns);
+            let first = chunk * ROWS;
+            let block = Block { column, chunk, first, rows: ROWS.min(rows - first) };
+            let mut scratch = scratch::take();
+            let (table, narrow, wide) = scratch.sums(ENTRIES, block.rows);
+            if let Some(bias) = self.narrow_bias(column) {
+                self.sum(isa, block, &prepared, None, table, narrow, wide);
+                finish(block, Sums::Narrow(Narrow { sums: narrow, bias }));
+            } else {
+                let s = self.inputs.iter().map(|i| i.direction.s).max().unwrap_or(14);
+                wide.fill(self.wide_bias(column, s));
+                self.sum(isa, block, &prepared, Some(s), table, narrow, wide);
+                let scale = self.factor() * f64::from(-s).exp2();
+                finish(block, Sums::Wide(Integers { sums: wide, scale }));
+            }
+        });
+    }
+
+    /// Adds all inputs: to the 16-bit sums, or to 32-bit sums in steps of 2^-s.
+    #[allow(clippy::too_many_arguments)]
+    fn sum(
+        &self,
+        isa: Isa,
+        block: Block,
+        words: &Words<'_>,
+        s: Option<i32>,
+        table: &mut [Row],
+        narrow: &mut [Row],
+        wide: &mut [Wide],
+    ) {
+        let mut fresh = true;
+        for (i, input) in self.inputs.iter().enumerate() {
+            let half = input.direction.half;
+            let spin = u32::from(matches!(half.source, Side::Spin(_)));
+            let shift = s.map(|s| (s - input.direction.s) as u32 + spin);
+            let mut site = 0;
+            for (q, (flags, w)) in half.blocks(block.column).enumerate() {
+                let here = match half.source {
+                    Side::Potts { q, .. } => w.len() / q,
+                    _ => 0,
+                };
+                let first_site = site;
+                site += here;
+                if flags & EMPTY != 0 {
+                    continue;
+                }
+                let flush = if flags & (FLUSH | LAST) != 0 { shift } else { None };
+                let mode = Mode { fresh, flush };
+                match input.states {
+                    States::Bits(_) => {
+                        let (words, set) = words.of(i, q, block);
+                        add_word_block(isa, w, words, set, mode, table, narrow, wide);
+                    }
+                    States::Codes(x) => {
+                        let codes = &x.data()[block.first * x.sites()..][..block.rows * x.sites()];
+                        add_codes(isa, w, x.q(), codes, x.sites(), first_site, mode, narrow, wide);
+                    }
+                }
+                fresh = flush.is_some();
+            }
+        }
+        if s.is_none() && fresh {
+            narrow.fill(Row::default());
+        }
+    }
+
+    /// The constant of 32 columns in the sampler's unit, if 16-bit sums can serve as logits directly.
+    fn narrow_bias(&self, column: usize) -> Option<Row> {
+        let [input] = self.inputs else { return None };
+        let half = input.direction.half;
+        let spin = matches!(half.source, Side::Spin(_));
+        let step = f64::from(-input.direction.s).exp2();
+        let worth = self.factor() * step * if spin { 2.0 } else { 1.0 };
+        if worth * UNIT != 1.0 || !half.is_narrow(column) {
+            return None;
+        }
+        let mut bias = Row::default();
+        for (c, (bias, &theta)) in bias.0.iter_mut().zip(&self.theta[column * COLUMNS..]).enumerate() {
+            let spins = if spin { f64::from(half.totals(column)[c]) * step } else { 0.0 };
+            let value = (self.factor() * (f64::from(theta) - spins) * UNIT).round();
+            if value.is_nan() || value.abs() > 32767.0 {
+                return None;
+            }
+            *bias = value as i16;
+        }
+        Some(bias)
+    }
+
+    /// The constant of 32 columns in steps of 2^-s.
+    fn wide_bias(&self, column: usize, s: i32) -> Wide {
+        let mut bias = Wide::default();
+        let limit = f64::from(1 << 29);
+        for (c, (bias, &theta)) in bias.0.iter_mut().zip(&self.theta[column * COLUMNS..]).enumerate() {
+            *bias = (f64::from(theta) * f64::from(s).exp2()).round().clamp(-limit, limit) as i32;
+            for input in self.inputs {
+                if let Side::Spin(_) = input.direction.half.source {
+                    let total = input.direction.half.totals(column)[c];
+                    *bias = bias.wrapping_sub(total << (s - input.direction.s));
+                }
+            }
+        }
+        bias
+    }
+}
+
+/// Adds a 64-bit word of inputs the fastest way for its batch and density.
+#[allow(clippy::too_many_arguments)]
+fn add_word_block(
+    isa: Isa,
+    w: &[Row],
+    words: &[u64],
+    set: f32,
+    mode: Mode,
+    table: &mut [Row],
+    narrow: &mut [Row],
+    wide: &mut [Wide],
+) {
+    let rows = words.len();
+    if rows >= 48 {
+        // Cycles, measured: a table costs 70 and each look-up 1.2; a set bit costs 2, a row 11 (its loop ends in
+        // a mispredicted branch).
+        let by_table = w.len().div_ceil(5) as f32 * (1.2 * rows as f32 + 70.0);
+        if (11.0 + 2.0 * set) * (rows as f32) < by_table {
+            add_set_bits(isa, w, words, mode, narrow, wide);
+        } else {
+            add_words::<5>(isa, w, words, mode, table, narrow, wide);
+        }
+    } else {
+        let by_table = w.len().div_ceil(4) as f32 * (1.2 * rows as f32 + 35.0);
+        if (11.0 + 2.0 * set) * (rows as f32) < by_table {
+            add_set_bits(isa, w, words, mode, narrow, wide);
+        } else {
+            add_words::<4>(isa, w, words, mode, table, narrow, wide);
+        }
+    }
+}
+
+/// The words of all bit inputs with the rows of a word side by side, and their mean number of set bits.
+struct Words<'a> {
+    words: &'a [u64],
+    rows: usize,
+    /// Where the words of each input start.
+    starts: [usize; MAX_INPUTS + 1],
+    set: [f32; SET],
+}
+
+/// Couplings into one layer.
+const MAX_INPUTS: usize = 16;
+/// Words whose density is measured; the rest count as dense.
+const SET: usize = 256;
+
+impl<'a> Words<'a> {
+    fn prepare(inputs: &[Input<'_>], rows: usize, scratch: &'a mut scratch::Buffers) -> Self {
+        assert!(inputs.len() <= MAX_INPUTS, "field: more than {MAX_INPUTS} couplings into one layer");
+        let mut starts = [0; MAX_INPUTS + 1];
+        for (i, input) in inputs.iter().enumerate() {
+            let stride = if let States::Bits(x) = input.states { x.stride() } else { 0 };
+            starts[i + 1] = starts[i] + stride;
+        }
+        let words = scratch.words(starts[inputs.len()] * rows);
+        let mut set = [64.0; SET];
+        for (i, input) in inputs.iter().enumerate() {
+            let States::Bits(x) = input.states else { continue };
+            if rows == 0 {
+                continue;
+            }
+            let part = &mut words[starts[i] * rows..starts[i + 1] * rows];
+            for (q, column) in part.chunks_exact_mut(rows).enumerate() {
+                let mut count = 0;
+                for (out, &word) in column.iter_mut().zip(x.data()[q..].iter().step_by(x.stride())) {
+                    *out = word;
+                    count += word.count_ones();
+                }
+                if let Some(set) = set.get_mut(starts[i] + q) {
+                    *set = count as f32 / rows as f32;
+                }
+            }
+        }
+        Self { words, rows, starts, set }
+    }
+
+    /// Word `q` of input `i` for the rows of a block, and its mean number of set bits.
+    fn of(&self, i: usize, q: usize, block: Block) -> (&'a [u64], f32) {
+        let at = self.starts[i] + q;
+        let words = &self.words[at * self.rows + block.first..][..block.rows];
+        (words, self.set.get(at).copied().unwrap_or(64.0))
+    }
+}

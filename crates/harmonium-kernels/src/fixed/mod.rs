@@ -1,0 +1,56 @@
+//! The fixed-point engine: fields of binary layers in 16-bit integers, and samples straight from them.
+//!
+//! A [`Coupling`] holds the weights between two layers rounded to multiples of 2^-s, for both directions. A
+//! [`Field`] names what a layer receives: its own field θ, and one or more couplings with the states at
+//! their other ends. From it come packed samples, conditional means, or the logits themselves. Integer sums
+//! are exact, so the result depends neither on the processor, nor on the number of threads, nor on which of
+//! several ways of summing was the fastest.
+//!
+//! Rounding the weights shifts every logit by at most [`Coupling::error_bound`]; when that is more than
+//! [`TOLERANCE`] the coupling says so ([`Coupling::is_trusted`]) and the caller takes the f32 products of
+//! [`crate::Real`] with [`crate::Real::sample_bits`].
+
+mod coupling;
+mod field;
+mod outputs;
+mod quantise;
+mod table;
+mod vector;
+
+pub use coupling::{Coupling, Direction, TOLERANCE};
+pub use field::{Field, Input, States};
+pub(crate) use vector::{Row, Wide};
+
+/// A layer as one end of a coupling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Units with values 0 and 1, as bits.
+    Binary(usize),
+    /// Units with values −1 and +1, as bits 0 and 1.
+    Spin(usize),
+    /// Sites with `q` values each, as codes; unit `i·q + a` is value `a` of site `i`.
+    Potts {
+        /// Number of sites.
+        sites: usize,
+        /// Values of a site.
+        q: usize,
+    },
+}
+
+impl Side {
+    /// Rows or columns of the weights that belong to the layer.
+    pub fn units(self) -> usize {
+        match self {
+            Self::Binary(n) | Self::Spin(n) => n,
+            Self::Potts { sites, q } => sites * q,
+        }
+    }
+
+    /// Weights that a field adds up.
+    fn inputs(self) -> usize {
+        match self {
+            Self::Binary(n) | Self::Spin(n) => n,
+            Self::Potts { sites, .. } => sites,
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! What is made of a field: samples, means, logits.
+
+use super::Side;
+use super::field::{Block, Field, Sums};
+use super::vector::{Row, Wide};
+use crate::bernoulli::{COLUMNS, Noise, UNIT, pack, sample};
+use crate::isa::{Isa, multiversion};
+use crate::math;
+use crate::scratch;
+use crate::stream::Key;
+use crate::strip::Strips;
+
+impl Field<'_> {
+    /// Samples a Binary or Spin layer into packed rows.
+    ///
+    /// The block number of `key` is set for every block of 32 columns and 1024 rows, so the samples do not
+    /// depend on the number of threads. Every bit is exactly Bernoulli with the probability that follows from
+    /// the fixed-point field, up to the resolution of f64.
+    ///
+    /// # Panics
+    /// If the layer is a Potts layer or `out` is not rows × words long.
+    pub fn sample(&self, key: Key, out: &mut [u64]) {
+        self.sample_on(Isa::detect(), key, out, None);
+    }
+
+    /// As [`Field::sample`], and writes the conditional means (rows × n, as [`Field::means`]) as well.
+    ///
+    /// # Panics
+    /// If the layer is a Potts layer or an output has the wrong length.
+    pub fn sample_and_means(&self, key: Key, out: &mut [u64], means: &mut [f32]) {
+        self.sample_on(Isa::detect(), key, out, Some(means));
+    }
+
+    /// Writes the conditional means, row-major rows × n: σ(field) of a Binary, tanh(field) of a Spin layer.
+    ///
+    /// # Panics
+    /// If the layer is a Potts layer or `out` is not rows × n long.
+    pub fn means(&self, out: &mut [f32]) {
+        let mean = match self.target {
+            Side::Binary(_) => Output::Sigmoid,
+            Side::Spin(_) => Output::Tanh,
+            Side::Potts { .. } => panic!("means: take the logits of a Potts layer"),
+        };
+        self.reals(Isa::detect(), mean, out);
+    }
+
+    /// Writes the fields β·(θ + Σ inputs), row-major rows × n.
+    ///
+    /// # Panics
+    /// If `out` is not rows × n long.
+    pub fn fields(&self, out: &mut [f32]) {
+        self.reals(Isa::detect(), Output::Field, out);
+    }
+
+    fn reals(&self, isa: Isa, output: Output, out: &mut [f32]) {
+        let n = self.target.units();
+        assert_eq!(out.len(), self.rows * n, "field: output does not fit rows × n");
+        let out = Strips::new(out, n);
+        let factor = self.field_per_logit();
+        self.for_each_block(isa, |block, sums| write(isa, &sums, output, factor, block, n, &out));
+    }
+
+    fn field_per_logit(&self) -> f32 {
+        if matches!(self.target, Side::Spin(_)) { 0.5 } else { 1.0 }
+    }
+
+    pub(super) fn sample_on(&self, isa: Isa, key: Key, out: &mut [u64], means: Option<&mut [f32]>) {
+        let mean = match self.target {
+            Side::Binary(_) => Output::Sigmoid,
+            Side::Spin(_) => Output::Tanh,
+            Side::Potts { .. } => panic!("sample: a Potts layer has codes, not bits"),
+        };
+        let (n, rows) = (self.target.units(), self.rows);
+        assert_eq!(out.len(), rows * crate::bits::words(n), "sample: output does not fit rows × words");
+        if let Some(means) = &means {
+            assert_eq!(means.len(), rows * n, "sample: means do not fit rows × n");
+        }
+        let means = means.map(|means| Strips::new(means, n));
+        let mut scratch = scratch::take();
+        let sampled = scratch.sampled(n.div_ceil(COLUMNS) * rows);
+        {
+            let bits = Strips::new(sampled, rows);
+            self.for_each_block(isa, |block, sums| {
+                // SAFETY: no other task has this block of columns and rows.
+                let bits = unsafe { bits.segment(block.column, block.first, block.rows) };
+                let mut noise = Noise::new(key, block.column, block.chunk);
+                match &sums {
+                    Sums::Narrow(sums) => sample(isa, sums, &mut noise, bits),
+                    Sums::Wide(sums) => sample(isa, sums, &mut noise, bits),
+                }
+                if let Some(means) = &means {
+                    write(isa, &sums, mean, self.field_per_logit(), block, n, means);
+                }
+            });
+        }
+        pack(sampled, rows, n, out);
+    }
+}
+
+/// What to write for each unit.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Output {
+    /// The field itself.
+    Field,
+    /// σ of the field.
+    Sigmoid,
+    /// tanh of the field.
+    Tanh,
+}
+
+fn write(
+    isa: Isa,
+    sums: &Sums<'_>,
+    output: Output,
+    field_per_logit: f32,
+    block: Block,
+    n: usize,
+    out: &Strips<'_, f32>,
+) {
+    match sums {
+        Sums::Narrow(narrow) => {
+            let scale = field_per_logit / UNIT as f32;
+            narrow_rows(isa, narrow.sums, &narrow.bias, scale, output, block, n, out);
+        }
+        Sums::Wide(wide) => {
+            let scale = (wide.scale * f64::from(field_per_logit)) as f32;
+            wide_rows(isa, wide.sums, scale, output, block, n, out);
+        }
+    }
+}
+
+multiversion! {
+    fn narrow_rows(sums: &[Row], bias: &Row, scale: f32, output: Output, block: Block, n: usize, out: &Strips<'_, f32>) {
+        for (r, sums) in sums.iter().enumerate() {
+            let field = std::array::from_fn(|c| (i32::from(sums.0[c]) + i32::from(bias.0[c])) as f32 * scale);
+            write_row(field, output, block, r, n, out);
+        }
+    }
+}
+
+multiversion! {
+    fn wide_rows(sums: &[Wide], scale: f32, output: Output, block: Block, n: usize, out: &Strips<'_, f32>) {
+        for (r, sums) in sums.iter().enumerate() {
+            let field = std::array::from_fn(|c| sums.0[c] as f32 * scale);
+            write_row(field, output, block, r, n, out);
+        }
+    }
+}
+
+#[inline(always)]
+fn write_row(
+    mut field: [f32; COLUMNS],
+    output: Output,
+    block: Block,
+    r: usize,
+    n: usize,
+    out: &Strips<'_, f32>,
+) {
+    match output {
+        Output::Field => {}
+        Output::Sigmoid => field.iter_mut().for_each(|x| *x = math::f32::sigmoid(*x)),
+        Output::Tanh => field.iter_mut().for_each(|x| *x = math::f32::tanh(*x)),
+    }
+    let j = COLUMNS * block.column;
+    let width = COLUMNS.min(n - j);
+    // SAFETY: no other task has this block of columns and rows.
+    let out = unsafe { out.segment(block.first + r, j, width) };
+    if let Ok(out) = <&mut [f32; COLUMNS]>::try_from(&mut *out) {
+        *out = field;
+    } else {
+        out.copy_from_slice(&field[..width]);
+    }
+}

@@ -1,0 +1,200 @@
+//! 32 columns of 16-bit integers in registers, on each instruction set.
+//!
+//! The compiler vectorises additions of arrays by itself, but splits them badly as soon as the sums are also
+//! widened; intrinsics keep the inner loop at one or two additions from memory per table entry.
+
+/// 32 columns of 16-bit sums or weights: one cache line.
+#[repr(C, align(64))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Row(pub(crate) [i16; 32]);
+
+/// 32 columns of 32-bit sums.
+#[repr(C, align(64))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Wide(pub(crate) [i32; 32]);
+
+/// A row in registers.
+///
+/// # Safety
+/// Every method needs the instruction set of the implementing type to be present.
+pub(crate) trait Vector: Copy {
+    /// All zero.
+    unsafe fn zero() -> Self;
+    /// The row from memory.
+    unsafe fn load(row: &Row) -> Self;
+    /// To memory.
+    unsafe fn store(self, row: &mut Row);
+    /// The sum with a row in memory, modulo 2^16.
+    unsafe fn plus(self, row: &Row) -> Self;
+    /// wide ← wide + self·2^shift.
+    unsafe fn add_to(self, wide: &mut Wide, shift: u32);
+}
+
+/// Plain Rust.
+impl Vector for Row {
+    #[inline(always)]
+    unsafe fn zero() -> Self {
+        Self([0; 32])
+    }
+    #[inline(always)]
+    unsafe fn load(row: &Row) -> Self {
+        *row
+    }
+    #[inline(always)]
+    unsafe fn store(self, row: &mut Row) {
+        *row = self;
+    }
+    #[inline(always)]
+    unsafe fn plus(mut self, row: &Row) -> Self {
+        for (a, b) in self.0.iter_mut().zip(&row.0) {
+            *a = a.wrapping_add(*b);
+        }
+        self
+    }
+    #[inline(always)]
+    unsafe fn add_to(self, wide: &mut Wide, shift: u32) {
+        for (a, &b) in wide.0.iter_mut().zip(&self.0) {
+            *a = a.wrapping_add(i32::from(b) << shift);
+        }
+    }
+}
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+pub(crate) mod x86 {
+    //! AVX2 and AVX-512.
+    use super::*;
+    use std::arch::x86_64::*;
+
+    /// AVX2: columns 0–15 and 16–31.
+    #[derive(Clone, Copy)]
+    pub(crate) struct Avx2(__m256i, __m256i);
+
+    impl Vector for Avx2 {
+        #[inline(always)]
+        unsafe fn zero() -> Self {
+            // SAFETY: AVX2 is present by the caller's promise.
+            unsafe { Self(_mm256_setzero_si256(), _mm256_setzero_si256()) }
+        }
+        #[inline(always)]
+        unsafe fn load(row: &Row) -> Self {
+            let p = row.0.as_ptr().cast::<__m256i>();
+            // SAFETY: a row is 64 bytes, aligned to 64.
+            unsafe { Self(_mm256_load_si256(p), _mm256_load_si256(p.add(1))) }
+        }
+        #[inline(always)]
+        unsafe fn store(self, row: &mut Row) {
+            let p = row.0.as_mut_ptr().cast::<__m256i>();
+            // SAFETY: a row is 64 bytes, aligned to 64.
+            unsafe {
+                _mm256_store_si256(p, self.0);
+                _mm256_store_si256(p.add(1), self.1);
+            }
+        }
+        #[inline(always)]
+        unsafe fn plus(self, row: &Row) -> Self {
+            // SAFETY: AVX2 is present by the caller's promise.
+            unsafe {
+                let row = Self::load(row);
+                Self(_mm256_add_epi16(self.0, row.0), _mm256_add_epi16(self.1, row.1))
+            }
+        }
+        #[inline(always)]
+        unsafe fn add_to(self, wide: &mut Wide, shift: u32) {
+            let p = wide.0.as_mut_ptr().cast::<__m256i>();
+            // SAFETY: four aligned quarters of the 128 bytes of `wide`; AVX2 by the caller's promise.
+            unsafe {
+                let count = _mm_cvtsi32_si128(shift as i32);
+                let add = |i: usize, half: __m128i| {
+                    let sums = _mm256_sll_epi32(_mm256_cvtepi16_epi32(half), count);
+                    _mm256_store_si256(p.add(i), _mm256_add_epi32(_mm256_load_si256(p.add(i)), sums));
+                };
+                add(0, _mm256_castsi256_si128(self.0));
+                add(1, _mm256_extracti128_si256(self.0, 1));
+                add(2, _mm256_castsi256_si128(self.1));
+                add(3, _mm256_extracti128_si256(self.1, 1));
+            }
+        }
+    }
+
+    /// AVX-512: all 32 columns.
+    #[derive(Clone, Copy)]
+    pub(crate) struct Avx512(__m512i);
+
+    impl Vector for Avx512 {
+        #[inline(always)]
+        unsafe fn zero() -> Self {
+            // SAFETY: AVX-512 is present by the caller's promise.
+            unsafe { Self(_mm512_setzero_si512()) }
+        }
+        #[inline(always)]
+        unsafe fn load(row: &Row) -> Self {
+            // SAFETY: a row is 64 bytes, aligned to 64.
+            unsafe { Self(_mm512_load_si512(row.0.as_ptr().cast())) }
+        }
+        #[inline(always)]
+        unsafe fn store(self, row: &mut Row) {
+            // SAFETY: a row is 64 bytes, aligned to 64.
+            unsafe { _mm512_store_si512(row.0.as_mut_ptr().cast(), self.0) }
+        }
+        #[inline(always)]
+        unsafe fn plus(self, row: &Row) -> Self {
+            // SAFETY: AVX-512 BW is present by the caller's promise.
+            unsafe { Self(_mm512_add_epi16(self.0, Self::load(row).0)) }
+        }
+        #[inline(always)]
+        unsafe fn add_to(self, wide: &mut Wide, shift: u32) {
+            let p = wide.0.as_mut_ptr().cast::<__m512i>();
+            // SAFETY: two aligned halves of the 128 bytes of `wide`; AVX-512 by the caller's promise.
+            unsafe {
+                let count = _mm_cvtsi32_si128(shift as i32);
+                let add = |i: usize, half: __m256i| {
+                    let sums = _mm512_sll_epi32(_mm512_cvtepi16_epi32(half), count);
+                    _mm512_store_si512(
+                        p.add(i).cast(),
+                        _mm512_add_epi32(_mm512_load_si512(p.add(i).cast()), sums),
+                    );
+                };
+                add(0, _mm512_castsi512_si256(self.0));
+                add(1, _mm512_extracti64x4_epi64(self.0, 1));
+            }
+        }
+    }
+}
+
+/// Defines a function once per instruction set: the body is an unsafe call that is generic in the
+/// [`Vector`], made in a function that has the features of the set.
+macro_rules! vectorised {
+    ($(#[$attr:meta])* $vis:vis fn $name:ident $([const $K:ident])? ($($arg:ident: $ty:ty),* $(,)?) => $body:ident) => {
+        $(#[$attr])*
+        #[allow(clippy::too_many_arguments)]
+        $vis fn $name $(<const $K: usize>)? (isa: $crate::isa::Isa, $($arg: $ty),*) {
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            {
+                use $crate::fixed::vector::x86;
+                #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
+                #[allow(clippy::too_many_arguments)]
+                fn avx2 $(<const $K: usize>)? ($($arg: $ty),*) {
+                    // SAFETY: this function has the features of the vector.
+                    unsafe { $body::<x86::Avx2 $(, $K)?>($($arg),*) }
+                }
+                #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,avx512f,avx512bw,avx512dq,avx512vl")]
+                #[allow(clippy::too_many_arguments)]
+                fn avx512 $(<const $K: usize>)? ($($arg: $ty),*) {
+                    // SAFETY: this function has the features of the vector.
+                    unsafe { $body::<x86::Avx512 $(, $K)?>($($arg),*) }
+                }
+                match isa.level() {
+                    $crate::isa::Level::Portable => {}
+                    // SAFETY: an `Isa` of this level exists only if its features were detected.
+                    $crate::isa::Level::Avx2 => return unsafe { avx2 $(::<$K>)? ($($arg),*) },
+                    // SAFETY: as above.
+                    $crate::isa::Level::Avx512 => return unsafe { avx512 $(::<$K>)? ($($arg),*) },
+                }
+            }
+            let _ = isa;
+            // SAFETY: the portable vector needs no feature.
+            unsafe { $body::<$crate::fixed::vector::Row $(, $K)?>($($arg),*) }
+        }
+    };
+}
+pub(crate) use vectorised;

@@ -1,0 +1,71 @@
+//! Buffers that kernels keep between calls, one set per thread, so that nothing is allocated in a loop.
+
+use crate::fixed::{Row, Wide};
+use std::cell::Cell;
+use std::ops::{Deref, DerefMut};
+
+/// The buffers of one call.
+#[derive(Default)]
+pub(crate) struct Buffers {
+    sampled: Vec<u32>,
+    words: Vec<u64>,
+    table: Vec<Row>,
+    narrow: Vec<Row>,
+    wide: Vec<Wide>,
+}
+
+/// The first `len` elements of `buffer`, with whatever they held.
+fn first<T: Clone + Default>(buffer: &mut Vec<T>, len: usize) -> &mut [T] {
+    if buffer.len() < len {
+        buffer.resize(len, T::default());
+    }
+    &mut buffer[..len]
+}
+
+impl Buffers {
+    pub(crate) fn sampled(&mut self, len: usize) -> &mut [u32] {
+        first(&mut self.sampled, len)
+    }
+    pub(crate) fn words(&mut self, len: usize) -> &mut [u64] {
+        first(&mut self.words, len)
+    }
+    /// A table and the two accumulators of `rows` rows.
+    pub(crate) fn sums(&mut self, table: usize, rows: usize) -> (&mut [Row], &mut [Row], &mut [Wide]) {
+        (first(&mut self.table, table), first(&mut self.narrow, rows), first(&mut self.wide, rows))
+    }
+}
+
+thread_local! {
+    static KEPT: Cell<Option<Box<Buffers>>> = const { Cell::new(None) };
+}
+
+/// The buffers of this thread, taken out of their place.
+///
+/// A thread that waits for others may run another kernel meanwhile; it then finds the place empty and gets
+/// a set of its own.
+pub(crate) fn take() -> Taken {
+    Taken(Some(KEPT.take().unwrap_or_default()))
+}
+
+/// Buffers on loan; they go back when dropped.
+pub(crate) struct Taken(Option<Box<Buffers>>);
+
+impl Deref for Taken {
+    type Target = Buffers;
+    fn deref(&self) -> &Buffers {
+        self.0.as_deref().expect("present until dropped")
+    }
+}
+
+impl DerefMut for Taken {
+    fn deref_mut(&mut self) -> &mut Buffers {
+        self.0.as_deref_mut().expect("present until dropped")
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        // At the end of a thread its place may be gone already.
+        let _ = KEPT.try_with(|kept| kept.set(self.0.take()));
+    }
+}
