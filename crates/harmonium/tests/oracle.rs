@@ -142,7 +142,7 @@ fn the_eight_machines() {
         ("deep", Machine::deep(binary(4, d), vec![binary(3, d), layer(Kind::Spin, 2, d), binary(2, d)])),
         (
             "deep with reals",
-            Machine::deep(layer(Kind::Gaussian, 2, d), vec![binary(3, d), layer(Kind::Relu, 2, d)]),
+            Machine::deep(layer(Kind::Gaussian, 1, d), vec![binary(3, d), layer(Kind::Relu, 1, d)]),
         ),
         ("class RBM", Machine::class_rbm(binary(4, d), 3, binary(3, d))),
         (
@@ -150,7 +150,7 @@ fn the_eight_machines() {
             Machine::mixed(
                 vec![
                     ("bits", binary(2, d)),
-                    ("reals", layer(Kind::Gaussian, 2, d)),
+                    ("reals", layer(Kind::Gaussian, 1, d)),
                     ("letters", layer(potts, 1, d)),
                     ("counts", layer(Kind::Poisson, 1, d)),
                 ],

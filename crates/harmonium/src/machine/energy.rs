@@ -28,7 +28,7 @@ impl<T: Real> Machine<T> {
                 let half = if c.is_lateral() { 0.5 } else { 1.0 };
                 let y = self.layer(b).dense(states.layer(b)?);
                 let mut inputs = Array2::zeros(y.dim());
-                product::add(self.layer(a), states.layer(a)?, c, T::one(), &mut inputs);
+                product::add(a, self.layer(a), states.layer(a)?, c, T::one(), &mut inputs);
                 for (e, (i, y)) in energy.iter_mut().zip(inputs.rows().into_iter().zip(y.rows())) {
                     *e -= half * i.iter().zip(y).map(|(i, y)| i.f64() * y.f64()).sum::<f64>();
                 }

@@ -64,7 +64,7 @@ impl<'m, T: Real> Tempered<'m, T> {
         for c in self.machine.couplings().iter().filter(|c| !c.is_lateral()) {
             if let Some(from) = c.other(l) {
                 let x = states.layer(from)?;
-                product::add(self.machine.layer(from), x, c, T::of(self.beta), out);
+                product::add(from, self.machine.layer(from), x, c, T::of(self.beta), out);
             }
         }
         Ok(())

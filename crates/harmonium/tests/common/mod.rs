@@ -1,5 +1,5 @@
 //! What the tests share: generic machines of every kind, and their twins in the oracle.
-#![allow(dead_code)]
+#![allow(dead_code, missing_docs)]
 
 use harmonium::{Kind, Layer, Machine, Real, States};
 use harmonium_oracle as oracle;
