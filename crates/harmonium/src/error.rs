@@ -34,6 +34,16 @@ pub enum Error {
         /// The property of the machine that forbids it.
         why: String,
     },
+    /// A method that cannot be used here, and those that can.
+    #[error("{what} does not apply: {why}; these do: {}", .instead.join(", "))]
+    Inapplicable {
+        /// The method.
+        what: String,
+        /// What stands in its way.
+        why: String,
+        /// The methods that apply.
+        instead: Vec<String>,
+    },
     /// `∫ e^{−βE}` is infinite, or cannot be shown to be finite.
     #[error("this machine cannot be normalised: {why}")]
     NotNormalisable {

@@ -1,14 +1,25 @@
 //! Estimators of the negative phase, siblings behind one interface.
 
+mod cd;
+mod choice;
+mod exact;
+mod pcd;
+
+pub use cd::Cd;
+pub use choice::{Estimator, Setup};
+pub use exact::Exact;
+pub use pcd::Pcd;
+
 use crate::machine::{Parameters, Tempered};
-use crate::{Archive, Machine, Real, Result, States};
+use crate::{Archive, Machine, Real, Result, Role, States};
 
 /// What an estimator may look at during one update.
 #[derive(Clone, Copy)]
 pub struct Context<'a, T: Real> {
     /// The machine at β = 1.
     pub model: &'a Tempered<'a, T>,
-    /// The minibatch: visible (and conditioning) layers held.
+    /// The minibatch: visible (and conditioning) layers held, with missing entries drawn; hidden layers
+    /// are held as well where the positive phase had to draw them.
     pub data: &'a States<T>,
     /// Weights of its rows.
     pub wts: Option<&'a [f64]>,
@@ -66,4 +77,17 @@ pub trait NegativePhase<T: Real>: Send {
     /// # Errors
     /// An archive that does not hold it.
     fn load(&mut self, archive: &Archive) -> Result<()>;
+}
+
+/// The layers whose conditional mean stands for a sample in the moments: hidden layers without lateral
+/// couplings, no two of them coupled.
+pub(crate) fn averaged<T: Real>(machine: &Machine<T>) -> Vec<usize> {
+    let mut set = Vec::new();
+    for l in machine.with_role(Role::Hidden) {
+        set.push(l);
+        if !machine.independent(&set) {
+            set.pop();
+        }
+    }
+    set
 }

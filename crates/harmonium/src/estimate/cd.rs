@@ -1,0 +1,51 @@
+//! Contrastive divergence: a few sweeps away from the data.
+
+use super::{Context, Info, NegativePhase, averaged};
+use crate::machine::Parameters;
+use crate::sample::{Order, purpose, sweep};
+use crate::{Archive, Clamps, Key, Real, Result};
+
+/// CD-k: chains start at the rows of the minibatch and make k sweeps.
+///
+/// Not the gradient of any function: its bias vanishes only as k grows, which
+/// [`Exact`](super::Exact) lets one measure.
+#[derive(Clone, Copy, Debug)]
+pub struct Cd {
+    sweeps: usize,
+}
+
+impl Cd {
+    /// CD-k with k = `sweeps`.
+    pub fn new(sweeps: usize) -> Self {
+        Self { sweeps }
+    }
+}
+
+impl<T: Real> NegativePhase<T> for Cd {
+    fn name(&self) -> &'static str {
+        "cd"
+    }
+
+    fn estimate(&mut self, context: &Context<'_, T>, out: &mut Parameters<T>) -> Result<Info> {
+        let machine = context.model.machine();
+        let (order, clamps) = (Order::new(machine), Clamps::none(machine));
+        let mut states = context.data.clone();
+        for k in 0..self.sweeps as u64 {
+            let key = Key {
+                seed: context.seed,
+                purpose: purpose::NEGATIVE,
+                block: 0,
+                sweep: context.update * self.sweeps as u64 + k,
+            };
+            sweep(context.model, &order, &mut states, &clamps, key)?;
+        }
+        *out = context.model.moments(&states, &averaged(machine), context.wts)?;
+        Ok(Info::default())
+    }
+
+    fn save(&self, _archive: &mut Archive) {}
+
+    fn load(&mut self, _archive: &Archive) -> Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,140 @@
+//! Which estimator, as configurations name it; what it is made from; where it applies.
+
+use super::{Cd, Exact, NegativePhase, Pcd};
+use crate::sample::{Order, purpose, sweep};
+use crate::{Clamps, Error, Key, Machine, Real, Result, Role, States};
+use harmonium_kernels::Stream;
+use rand::RngExt;
+use serde::{Deserialize, Serialize};
+
+/// An estimator of the negative phase and its settings; what is left out is chosen at plan time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "name", rename_all = "snake_case", deny_unknown_fields)]
+#[non_exhaustive]
+pub enum Estimator {
+    /// Enumeration.
+    Exact,
+    /// Contrastive divergence.
+    Cd {
+        /// Sweeps away from the data.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sweeps: Option<usize>,
+    },
+    /// Persistent contrastive divergence.
+    Pcd {
+        /// Sweeps for each update.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sweeps: Option<usize>,
+        /// Number of chains.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        chains: Option<usize>,
+    },
+}
+
+/// What an estimator is made from.
+#[derive(Clone, Copy)]
+pub struct Setup<'a, T: Real> {
+    /// The machine that the training starts from.
+    pub machine: &'a Machine<T>,
+    /// All training data: visible (and conditioning) layers held.
+    pub data: &'a States<T>,
+    /// Rows of a minibatch.
+    pub batch: usize,
+    /// The run's seed.
+    pub seed: u64,
+}
+
+impl<T: Real> Setup<'_, T> {
+    /// Chains that start at random rows of the data, their hidden layers drawn by a few clamped sweeps.
+    ///
+    /// # Errors
+    /// Whatever sampling may refuse.
+    pub fn chains(&self, n: usize, purpose: u32) -> Result<States<T>> {
+        let key = |sweep| Key { seed: self.seed, purpose: purpose::INIT, block: purpose, sweep };
+        let mut rng = Stream::new(key(0));
+        let total = self.data.rows();
+        let rows: Vec<usize> = (0..n).map(|_| rng.random_range(0..total)).collect();
+        complete(self.machine, self.data.select(&rows), key(1))
+    }
+}
+
+/// Draws the hidden layers given the others: from nothing, then by a few clamped sweeps where one layer's
+/// start depends on another's.
+pub(crate) fn complete<T: Real>(
+    machine: &Machine<T>,
+    mut states: States<T>,
+    key: Key,
+) -> Result<States<T>> {
+    let hidden: Vec<_> = machine.with_role(Role::Hidden).collect();
+    for &l in &hidden {
+        states.set(l, machine.layer(l).zeros(states.rows()));
+    }
+    let sweeps = if machine.independent(&hidden) { 1 } else { 10 };
+    let (order, clamps) = (Order::new(machine), Clamps::visible(machine));
+    for k in 0..sweeps {
+        let key = Key { sweep: key.sweep + k, ..key };
+        sweep(&machine.at(1.0), &order, &mut states, &clamps, key)?;
+    }
+    Ok(states)
+}
+
+impl Estimator {
+    /// Every estimator, with all settings left open.
+    pub const ALL: &'static [Self] =
+        &[Self::Exact, Self::Cd { sweeps: None }, Self::Pcd { sweeps: None, chains: None }];
+
+    /// Name, as in configurations.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::Cd { .. } => "cd",
+            Self::Pcd { .. } => "pcd",
+        }
+    }
+
+    /// The reason why this estimator cannot train this machine, if there is one.
+    pub fn obstacle<T: Real>(&self, machine: &Machine<T>) -> Option<String> {
+        match self {
+            // An hour is no longer an update.
+            Self::Exact => match machine.exact().cost() {
+                Ok((_, seconds)) if seconds < 60.0 => None,
+                Ok((states, seconds)) => Some(format!(
+                    "one update would enumerate {states:.1e} states (about {})",
+                    crate::error::duration(seconds)
+                )),
+                Err(e) => Some(e.to_string()),
+            },
+            Self::Cd { .. } | Self::Pcd { .. } => None,
+        }
+    }
+
+    /// Whether this estimator can train this machine.
+    ///
+    /// # Errors
+    /// [`Error::Inapplicable`] with the reason and the estimators that can.
+    pub fn check<T: Real>(&self, machine: &Machine<T>) -> Result<()> {
+        let Some(why) = self.obstacle(machine) else {
+            return Ok(());
+        };
+        let others = Self::ALL.iter().filter(|e| e.obstacle(machine).is_none());
+        Err(Error::Inapplicable {
+            what: format!("estimator {}", self.name()),
+            why,
+            instead: others.map(|e| e.name().to_string()).collect(),
+        })
+    }
+
+    /// The estimator, ready to run.
+    ///
+    /// # Errors
+    /// Whatever its start may refuse.
+    pub fn build<T: Real>(&self, setup: &Setup<'_, T>) -> Result<Box<dyn NegativePhase<T>>> {
+        Ok(match self {
+            Self::Exact => Box::new(Exact),
+            Self::Cd { sweeps } => Box::new(Cd::new(sweeps.unwrap_or(1))),
+            Self::Pcd { sweeps, chains } => {
+                Box::new(Pcd::new(setup, chains.unwrap_or(setup.batch), sweeps.unwrap_or(1))?)
+            }
+        })
+    }
+}

@@ -1,0 +1,70 @@
+//! Persistent contrastive divergence: chains that go on from update to update.
+
+use super::{Context, Info, NegativePhase, Setup, averaged};
+use crate::machine::Parameters;
+use crate::sample::{Order, purpose, sweep};
+use crate::{Archive, Clamps, Error, Key, Real, Result, Role, States};
+
+/// PCD-k: the chains of the last update make k more sweeps under the new parameters.
+#[derive(Clone, Debug)]
+pub struct Pcd<T = f32> {
+    sweeps: usize,
+    chains: States<T>,
+}
+
+impl<T: Real> Pcd<T> {
+    /// `chains` chains that make `sweeps` sweeps for each update, started as
+    /// [`Setup::chains`] starts them.
+    ///
+    /// # Errors
+    /// Whatever sampling may refuse.
+    pub fn new(setup: &Setup<'_, T>, chains: usize, sweeps: usize) -> Result<Self> {
+        Ok(Self { sweeps, chains: setup.chains(chains, purpose::NEGATIVE)? })
+    }
+
+    /// The present states of the chains.
+    pub fn chains(&self) -> &States<T> {
+        &self.chains
+    }
+}
+
+impl<T: Real> NegativePhase<T> for Pcd<T> {
+    fn name(&self) -> &'static str {
+        "pcd"
+    }
+
+    fn estimate(&mut self, context: &Context<'_, T>, out: &mut Parameters<T>) -> Result<Info> {
+        let machine = context.model.machine();
+        let (order, clamps) = (Order::new(machine), Clamps::none(machine));
+        // Conditioning layers follow the minibatch: chain r is the machine given the condition of row r.
+        let rows: Vec<usize> = (0..self.chains.rows()).map(|r| r % context.data.rows()).collect();
+        for l in machine.with_role(Role::Condition) {
+            self.chains.set(l, context.data.layer(l)?.select(&rows));
+        }
+        for k in 0..self.sweeps as u64 {
+            let key = Key {
+                seed: context.seed,
+                purpose: purpose::NEGATIVE,
+                block: 0,
+                sweep: context.update * self.sweeps as u64 + k,
+            };
+            sweep(context.model, &order, &mut self.chains, &clamps, key)?;
+        }
+        *out = context.model.moments(&self.chains, &averaged(machine), None)?;
+        Ok(Info::default())
+    }
+
+    fn save(&self, archive: &mut Archive) {
+        archive.put_states("chains", &self.chains);
+    }
+
+    fn load(&mut self, archive: &Archive) -> Result<()> {
+        let chains: States<T> = archive.states("chains")?;
+        let (expected, got) = (self.chains.rows(), chains.rows());
+        if (chains.len(), got) != (self.chains.len(), expected) {
+            return Err(Error::shape("chains of the checkpoint", expected, got));
+        }
+        self.chains = chains;
+        Ok(())
+    }
+}
