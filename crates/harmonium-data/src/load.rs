@@ -1,0 +1,285 @@
+//! From a data name to a typed data set.
+
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::cells::{Cell, Cells};
+use crate::read::{self, Grid, Part};
+use crate::schema::infer::infer;
+use crate::table::build::build;
+use crate::{
+    Alphabet, Column, DataName, Dataset, Error, Format, Kind, Overrides, Place, Result, Schema,
+    Source, Table,
+};
+
+/// How to read data; the default guesses everything.
+#[derive(Clone, Debug)]
+pub struct ReadOptions {
+    /// What is known about the columns.
+    pub overrides: Overrides,
+    /// Seed of generated data and of binarisation by sampling.
+    pub seed: u64,
+    /// Whether the first line of a text table holds names.
+    pub header: Option<bool>,
+    /// What separates the entries of a text table.
+    pub delimiter: Option<u8>,
+    /// The alphabet of sequences.
+    pub alphabet: Option<Alphabet>,
+    /// Sequences that agree in at least this fraction of positions share one vote; `None`: each has its own.
+    pub reweight: Option<f64>,
+    /// Threads for comparing sequences; the weights do not depend on it.
+    pub threads: usize,
+}
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        Self {
+            overrides: Overrides::default(),
+            seed: 0,
+            header: None,
+            delimiter: None,
+            alphabet: None,
+            reweight: Some(0.8),
+            threads: 1,
+        }
+    }
+}
+
+/// Reads the data of this name (see [`DataName`]), in parts when it has some.
+pub fn load(name: &str, options: &ReadOptions) -> Result<Dataset> {
+    let name = DataName::parse(name)?;
+    match made(&name, options.seed)? {
+        Some(set) => retype(set, &options.overrides, options.seed, &name.text),
+        None => typed(grids(&name, options)?, options),
+    }
+}
+
+/// Reads the data of this name as one table: all parts, or the part after the colon.
+pub fn load_all(name: &str, options: &ReadOptions) -> Result<Table> {
+    load(name, options)?.into_all()
+}
+
+/// Reads the data of this name as one table with the columns of `schema`, matched by name.
+///
+/// This is how a second file is read: kinds, categories and binarisation are those of the first. Labels
+/// and ignored columns may be absent; a column that `schema` does not have is an error unless
+/// `options.overrides` says to ignore it.
+pub fn load_like(name: &str, schema: &Arc<Schema>, options: &ReadOptions) -> Result<Table> {
+    let name = DataName::parse(name)?;
+    let grids = match made(&name, options.seed)? {
+        Some(set) => vec![Grid::new(Part::Train, TableCells::new(set.into_all()?, &name.text))],
+        None => grids(&name, options)?,
+    };
+    let mut all: Option<Table> = None;
+    for grid in grids {
+        check_known(&*grid.cells, schema, &options.overrides)?;
+        let table = finish(&grid, schema, options.seed)?;
+        match &mut all {
+            None => all = Some(table),
+            Some(all) => all.append(&table)?,
+        }
+    }
+    all.ok_or_else(|| Error::Empty {
+        place: Place::new(&name.text),
+        hint: "there is nothing in it".into(),
+    })
+}
+
+/// Reads a csv table from any reader; `place` names it in messages.
+pub fn read_csv(input: impl Read, place: &str, options: &ReadOptions) -> Result<Dataset> {
+    let grids = read::text_table(input, Format::Csv, options, &Place::new(place))?;
+    typed(grids, options)
+}
+
+/// Reads a file of a format that can be read from memory (all but Parquet, HDF5 and images).
+pub fn read_bytes(
+    bytes: Vec<u8>,
+    format: Format,
+    part: Option<&str>,
+    options: &ReadOptions,
+) -> Result<Dataset> {
+    let grids = read::from_bytes(bytes, format, part, options, &Place::new(format.name()))?;
+    typed(grids, options)
+}
+
+/// Row weights from a text file with one number per line.
+pub fn read_weights(path: &Path) -> Result<Vec<f64>> {
+    let place = Place::file(path);
+    let text = std::fs::read_to_string(path).map_err(Error::io(&place, "read"))?;
+    let lines = text.lines().zip(1..);
+    lines
+        .filter(|(line, _)| !line.trim().is_empty())
+        .map(|(line, number)| match line.trim().parse::<f64>() {
+            Ok(weight) if weight >= 0.0 && weight.is_finite() => Ok(weight),
+            _ => Err(Error::Cell {
+                place: place.clone().line(number),
+                got: format!("{:?}", line.trim()),
+                expected: "a weight, 0 or more".into(),
+                hint: "write one number per line, one line per row of the table".into(),
+            }),
+        })
+        .collect()
+}
+
+/// Embedded and generated data, which come with their schema.
+fn made(name: &DataName, seed: u64) -> Result<Option<Dataset>> {
+    let set = match &name.source {
+        Source::Digits { grey } => crate::digits(*grey)?,
+        Source::Mnist => crate::mnist()?,
+        Source::Generated(generator) => Dataset::whole(generator.table(seed)?),
+        Source::File { .. } | Source::Stdin => return Ok(None),
+    };
+    let Some(part) = &name.part else {
+        return Ok(Some(set));
+    };
+    match set.part(part)? {
+        Some(table) => Ok(Some(Dataset::whole(table))),
+        None => Err(Error::name(&name.text, format!("no part {part:?}"), "write train, test or all")),
+    }
+}
+
+fn grids(name: &DataName, options: &ReadOptions) -> Result<Vec<Grid>> {
+    match &name.source {
+        Source::File { path, format } => read::file(path, *format, name.part.as_deref(), options),
+        _ => {
+            let place = Place::new("-");
+            read::text_table(std::io::stdin().lock(), Format::Csv, options, &place)
+        }
+    }
+}
+
+/// Infers one schema for all parts and builds their tables.
+fn typed(grids: Vec<Grid>, options: &ReadOptions) -> Result<Dataset> {
+    let cells: Vec<&dyn Cells> = grids.iter().map(|grid| &*grid.cells).collect();
+    let schema = Arc::new(infer(&cells, &options.overrides)?);
+    let mut parts: [Option<Table>; 3] = [None, None, None];
+    for grid in &grids {
+        check_known(&*grid.cells, &schema, &options.overrides)?;
+        parts[grid.part as usize] = Some(finish(grid, &schema, options.seed)?);
+    }
+    let [train, valid, test] = parts;
+    match train {
+        Some(train) => Ok(Dataset { train, valid, test }),
+        None => unreachable!("every reader gives a training part"),
+    }
+}
+
+fn finish(grid: &Grid, schema: &Arc<Schema>, seed: u64) -> Result<Table> {
+    let mut table = build(&*grid.cells, schema, seed)?.not_empty(grid.cells.place())?;
+    table.set_weights(grid.weights.clone())?;
+    Ok(table)
+}
+
+fn check_known(cells: &dyn Cells, schema: &Schema, overrides: &Overrides) -> Result<()> {
+    let known: std::collections::HashSet<&str> =
+        schema.columns.iter().map(|column| column.name.as_str()).collect();
+    let ignored = |name: &str| {
+        overrides.rule(name).and_then(|rule| rule.kind) == Some(Kind::Ignore)
+    };
+    let label = cells.uniform();
+    for (col, name) in cells.names().iter().enumerate() {
+        // Labels that come with an array may be superfluous.
+        let extra_label = label > 0 && col >= label;
+        if !known.contains(name.as_str()) && !ignored(name) && !extra_label {
+            let what = format!(
+                "this column is not among the {} that are expected",
+                schema.columns.len()
+            );
+            return Err(Error::schema(
+                &cells.place().clone().column(name),
+                what,
+                "remove the column, or mark it \"ignore\" in a schema",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Applies overrides to data that come with a schema.
+fn retype(set: Dataset, overrides: &Overrides, seed: u64, name: &str) -> Result<Dataset> {
+    if overrides.is_empty() {
+        return Ok(set);
+    }
+    let parts = [
+        (Part::Train, Some(set.train)),
+        (Part::Valid, set.valid),
+        (Part::Test, set.test),
+    ];
+    let grids = parts
+        .into_iter()
+        .filter_map(|(part, table)| Some(Grid::new(part, TableCells::new(table?, name))))
+        .collect();
+    let options = ReadOptions {
+        overrides: overrides.clone(),
+        seed,
+        ..ReadOptions::default()
+    };
+    typed(grids, &options)
+}
+
+/// A table as a grid, to be typed again.
+struct TableCells {
+    place: Place,
+    table: Table,
+    /// For each column of the schema, its block and column there; labels have none.
+    slots: Vec<Option<(usize, usize)>>,
+}
+
+impl TableCells {
+    fn new(table: Table, name: &str) -> Self {
+        let mut slots = vec![None; table.schema.columns.len()];
+        for (index, block) in table.blocks.iter().enumerate() {
+            for (col, &place) in block.columns.iter().enumerate() {
+                slots[place] = Some((index, col));
+            }
+        }
+        Self {
+            place: Place::new(name),
+            table,
+            slots,
+        }
+    }
+}
+
+impl Cells for TableCells {
+    fn place(&self) -> &Place {
+        &self.place
+    }
+
+    fn rows(&self) -> usize {
+        self.table.rows
+    }
+
+    fn names(&self) -> Vec<String> {
+        let columns = self.table.schema.columns.iter();
+        columns.map(|column| column.name.clone()).collect()
+    }
+
+    fn uniform(&self) -> usize {
+        // Embedded and generated tables have one block, with the label behind it.
+        self.table.blocks.first().map_or(0, |block| block.cols())
+    }
+
+    fn declared(&self, col: usize) -> Option<Column> {
+        let column = &self.table.schema.columns[col];
+        (column.kind == Kind::Label).then(|| column.clone())
+    }
+
+    fn shape(&self) -> Option<[usize; 2]> {
+        self.table.shape()
+    }
+
+    fn cell(&self, row: usize, col: usize) -> Cell<'_> {
+        match self.slots[col] {
+            Some((block, at)) => match self.table.blocks[block].number(row, at) {
+                Some(value) => Cell::Number(value),
+                None => Cell::Missing,
+            },
+            None => match self.table.labels().and_then(|labels| labels.name(row)) {
+                Some(name) => Cell::Text(name.into()),
+                None => Cell::Missing,
+            },
+        }
+    }
+}

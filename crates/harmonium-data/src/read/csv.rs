@@ -1,0 +1,299 @@
+//! Text tables: csv, tsv and their relatives, from a file or from standard input.
+
+use std::borrow::Cow;
+use std::io::{BufRead, BufReader, Read};
+
+use crate::cells::{Cell, Cells, is_missing, parse_number};
+use crate::{Error, Place, Result};
+
+/// A text table in memory: all entries in one string.
+pub(crate) struct CsvCells {
+    place: Place,
+    names: Vec<String>,
+    missing: Vec<String>,
+    text: String,
+    rows: Vec<Row>,
+    /// Ends of the entries, counted from the start of their row.
+    ends: Vec<u32>,
+}
+
+struct Row {
+    start: usize,
+    line: u64,
+}
+
+/// How a text table is written, where it should not be guessed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Dialect {
+    pub(crate) delimiter: Option<u8>,
+    pub(crate) header: Option<bool>,
+    pub(crate) missing: Vec<String>,
+}
+
+impl CsvCells {
+    pub(crate) fn read(input: impl Read, dialect: &Dialect, place: &Place) -> Result<Self> {
+        let mut input = BufReader::new(input);
+        let delimiter = {
+            let start = input.fill_buf().map_err(Error::io(place, "read"))?;
+            dialect.delimiter.unwrap_or_else(|| guess_delimiter(start))
+        };
+        if input.buffer().starts_with(b"\xef\xbb\xbf") {
+            input.consume(3);
+        }
+        let mut reader = csv::ReaderBuilder::new()
+            .has_headers(false)
+            .flexible(true)
+            .delimiter(delimiter)
+            .trim(csv::Trim::All)
+            .from_reader(input);
+        let mut cells = Self {
+            place: place.clone(),
+            names: Vec::new(),
+            missing: dialect.missing.clone(),
+            text: String::new(),
+            rows: Vec::new(),
+            ends: Vec::new(),
+        };
+        let mut record = csv::StringRecord::new();
+        let mut first: Option<csv::StringRecord> = None;
+        loop {
+            match reader.read_record(&mut record) {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) => return Err(cells.failure(error)),
+            }
+            match &first {
+                None => {
+                    first = Some(record.clone());
+                    continue;
+                }
+                Some(start) if cells.names.is_empty() => {
+                    let header = dialect
+                        .header
+                        .unwrap_or_else(|| is_header(start, Some(&record)));
+                    cells.begin(start, header)?;
+                }
+                Some(_) => {}
+            }
+            cells.push(&record, line_of(&record, reader.position().line()))?;
+        }
+        if let Some(start) = &first
+            && cells.names.is_empty()
+        {
+            let header = dialect.header.unwrap_or_else(|| is_header(start, None));
+            cells.begin(start, header)?;
+        }
+        if cells.rows.is_empty() {
+            return Err(Error::Empty {
+                place: place.clone(),
+                hint: match first {
+                    None => "the file is empty".into(),
+                    Some(_) => "there is only a header line".into(),
+                },
+            });
+        }
+        Ok(cells)
+    }
+
+    /// Takes the first line as names, or as the first row.
+    fn begin(&mut self, first: &csv::StringRecord, header: bool) -> Result<()> {
+        let name = |(i, word): (usize, &str)| match header && !word.is_empty() {
+            true => word.to_owned(),
+            false => format!("v{i}"),
+        };
+        self.names = first.iter().enumerate().map(name).collect();
+        match header {
+            true => Ok(()),
+            false => self.push(first, 1),
+        }
+    }
+
+    fn push(&mut self, record: &csv::StringRecord, line: u64) -> Result<()> {
+        if record.len() != self.names.len() {
+            return Err(Error::Ragged {
+                place: self.place.clone().row(self.rows.len()).line(line),
+                expected: self.names.len(),
+                got: record.len(),
+            });
+        }
+        let start = self.text.len();
+        for word in record {
+            self.text.push_str(word);
+            let end = u32::try_from(self.text.len() - start).map_err(|_| {
+                let place = self.place.clone().row(self.rows.len()).line(line);
+                Error::format(&place, "a row of more than 4 GiB", "is a quote left open?")
+            })?;
+            self.ends.push(end);
+        }
+        self.rows.push(Row { start, line });
+        Ok(())
+    }
+
+    fn failure(&self, error: csv::Error) -> Error {
+        let line = error.position().map(csv::Position::line);
+        let place = Place {
+            line,
+            ..self.place.clone()
+        };
+        match error.into_kind() {
+            csv::ErrorKind::Io(source) => Error::Io {
+                place,
+                action: "read",
+                source,
+            },
+            csv::ErrorKind::Utf8 { .. } => {
+                Error::format(&place, "text that is not UTF-8", "save the file as UTF-8")
+            }
+            other => Error::format(&place, format!("{other:?}"), "mend the line"),
+        }
+    }
+
+    fn word(&self, row: usize, col: usize) -> &str {
+        let at = row * self.names.len() + col;
+        let from = if col == 0 { 0 } else { self.ends[at - 1] as usize };
+        let start = self.rows[row].start;
+        &self.text[start + from..start + self.ends[at] as usize]
+    }
+}
+
+impl Cells for CsvCells {
+    fn place(&self) -> &Place {
+        &self.place
+    }
+
+    fn rows(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.names.clone()
+    }
+
+    fn cell(&self, row: usize, col: usize) -> Cell<'_> {
+        let word = self.word(row, col);
+        match word {
+            "0" => Cell::Number(0.0),
+            "1" => Cell::Number(1.0),
+            _ if is_missing(word, &self.missing) => Cell::Missing,
+            _ => match parse_number(word) {
+                Some(value) => Cell::Number(value),
+                None => Cell::Text(Cow::Borrowed(word)),
+            },
+        }
+    }
+
+    fn text(&self, row: usize, col: usize) -> Cow<'_, str> {
+        let word = self.word(row, col);
+        match is_missing(word, &self.missing) {
+            true => Cow::Borrowed(""),
+            false => Cow::Borrowed(word),
+        }
+    }
+
+    fn locate(&self, row: usize) -> Place {
+        self.place.clone().row(row).line(self.rows[row].line)
+    }
+}
+
+/// The line on which a record starts, when the reader stands on line `after` behind it: the record's own
+/// position is where the blank lines before it start.
+fn line_of(record: &csv::StringRecord, after: u64) -> u64 {
+    let inside = record.as_slice().bytes().filter(|byte| *byte == b'\n').count() as u64;
+    let start = record.position().map_or(1, csv::Position::line);
+    start.max(after.saturating_sub(inside + 1))
+}
+
+/// The separator that the first line uses most; spaces only when there is no other.
+fn guess_delimiter(start: &[u8]) -> u8 {
+    let line = start.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let count = |delimiter: u8| line.iter().filter(|byte| **byte == delimiter).count();
+    let best = [b',', b'\t', b';']
+        .into_iter()
+        .rev()
+        .max_by_key(|delimiter| count(*delimiter));
+    match best {
+        Some(delimiter) if count(delimiter) > 0 => delimiter,
+        _ => {
+            let text = String::from_utf8_lossy(line);
+            let numbers = text.split_whitespace().all(|word| parse_number(word).is_some());
+            if numbers && count(b' ') > 0 { b' ' } else { b',' }
+        }
+    }
+}
+
+/// Whether the first line holds names: words only, or the counting numbers that data frames write.
+fn is_header(first: &csv::StringRecord, second: Option<&csv::StringRecord>) -> bool {
+    let is_word = |word: &str| parse_number(word).is_none() && !is_missing(word, &[]);
+    let counting = |skip: usize| {
+        first.len() >= skip + 3
+            && first
+                .iter()
+                .skip(skip)
+                .enumerate()
+                .all(|(i, word)| word == i.to_string())
+    };
+    if counting(0) || (first.get(0) == Some("") && counting(1)) {
+        return true;
+    }
+    let words = first.iter().filter(|word| is_word(word)).count();
+    let blanks = first.iter().filter(|word| word.is_empty()).count();
+    match second {
+        None => words > 0 && words + blanks == first.len() && first.len() > 1,
+        Some(_) => words > 0 && words + blanks == first.len(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<CsvCells> {
+        CsvCells::read(text.as_bytes(), &Dialect::default(), &Place::new("t.csv"))
+    }
+
+    #[test]
+    fn separators_and_headers_are_recognised() {
+        for (text, names, rows) in [
+            ("a,b\n1,2\n", vec!["a", "b"], 1),
+            ("1,2\n3,4\n", vec!["v0", "v1"], 2),
+            ("a\tb\n1\t2\n", vec!["a", "b"], 1),
+            ("a;b\n1,5;2\n", vec!["a", "b"], 1),
+            ("0 1 0\n1 1 0\n", vec!["v0", "v1", "v2"], 2),
+            ("0,1,2\n5,6,7\n", vec!["0", "1", "2"], 1),
+            (",0,1,2\n0,5,6,7\n", vec!["v0", "0", "1", "2"], 1),
+            ("\u{feff}x,y\r\nu,w\r\n", vec!["x", "y"], 1),
+            ("\"a, b\",c\n\"1\",2", vec!["a, b", "c"], 1),
+            ("1\n0\n", vec!["v0"], 2),
+        ] {
+            let cells = read(text).unwrap();
+            assert_eq!(cells.names(), names, "{text:?}");
+            assert_eq!(cells.rows(), rows, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn entries_are_numbers_words_or_missing() {
+        let cells = read("a,b,c,d,e,f\n 1.5 ,x,,NaN,NA,true\n").unwrap();
+        let row: Vec<Cell<'_>> = (0..6).map(|col| cells.cell(0, col)).collect();
+        assert_eq!(
+            row,
+            [
+                Cell::Number(1.5),
+                Cell::Text("x".into()),
+                Cell::Missing,
+                Cell::Missing,
+                Cell::Missing,
+                Cell::Number(1.0)
+            ]
+        );
+        assert_eq!(cells.locate(0).line, Some(2));
+    }
+
+    #[test]
+    fn ragged_rows_and_emptiness_are_explained() {
+        let message = |text: &str| read(text).err().unwrap().to_string();
+        assert!(message("a,b\n1,2\n\n1\n").contains("row 2 (line 4): 1 entries, expected 2"));
+        assert!(message("").contains("the file is empty"));
+        assert!(message("a,b\n").contains("only a header"));
+    }
+}

@@ -1,0 +1,152 @@
+//! A folder of PNG images of one size; images in subfolders are labelled with the subfolder's name.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+use super::array::{Array, ArrayCells, Dtype, Layout, LabelSource};
+use super::npz::MAX_RATIO;
+use crate::table::TextColumn;
+use crate::{Error, Place, Result};
+
+/// Reads the folder: its own images, or else those of its subfolders, in the order of their names.
+pub(crate) fn folder(path: &Path, place: &Place) -> Result<ArrayCells> {
+    let (own, folders) = list(path, place)?;
+    let mut labels: Option<TextColumn> = None;
+    let mut files = own;
+    if files.is_empty() {
+        let names = labels.insert(TextColumn::default());
+        for folder in folders {
+            let label = folder.file_name().unwrap_or_default().to_string_lossy();
+            let (images, _) = list(&folder, &Place::file(&folder))?;
+            images.iter().for_each(|_| names.push(&label));
+            files.extend(images);
+        }
+    }
+    let Some(first) = files.first() else {
+        return Err(Error::Empty {
+            place: place.clone(),
+            hint: "a folder of data holds .png files, or folders of them named by their label".into(),
+        });
+    };
+    let (height, width, mut pixels) = image(first)?;
+    for file in &files[1..] {
+        let (h, w, more) = image(file)?;
+        if (h, w) != (height, width) {
+            let what = format!("{h} × {w} pixels, the images before have {height} × {width}");
+            return Err(Error::format(&Place::file(file), what, "all images must have one size"));
+        }
+        pixels.extend(more);
+    }
+    // Black and white images are binary, whatever number stands for white.
+    if pixels.iter().all(|pixel| matches!(pixel, 0 | 255)) {
+        pixels.iter_mut().for_each(|pixel| *pixel &= 1);
+    }
+    let layout = Layout::plain(Dtype::U8, vec![files.len(), height, width]);
+    let array = Array::new(layout, pixels, 0, place)?;
+    ArrayCells::new(place.clone(), array, labels.map(LabelSource::Text))
+}
+
+/// The images and the folders in a folder, sorted.
+fn list(path: &Path, place: &Place) -> Result<(Vec<PathBuf>, Vec<PathBuf>)> {
+    let mut paths: Vec<PathBuf> = std::fs::read_dir(path)
+        .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect())
+        .map_err(Error::io(place, "read"))?;
+    paths.sort();
+    let (folders, mut files): (Vec<_>, Vec<_>) = paths.into_iter().partition(|path| path.is_dir());
+    files.retain(|file| file.extension().is_some_and(|e| e.eq_ignore_ascii_case("png")));
+    Ok((files, folders))
+}
+
+/// Height, width and grey values of one image.
+fn image(path: &Path) -> Result<(usize, usize, Vec<u8>)> {
+    let place = Place::file(path);
+    let file = File::open(path).map_err(Error::io(&place, "read"))?;
+    let length = file.metadata().map_err(Error::io(&place, "read"))?.len();
+    decode(BufReader::new(file), length, &place)
+}
+
+fn decode(
+    input: impl std::io::BufRead + std::io::Seek,
+    length: u64,
+    place: &Place,
+) -> Result<(usize, usize, Vec<u8>)> {
+    let broken = |e: png::DecodingError| Error::corrupt(place, format!("PNG: {e}"));
+    let mut decoder = png::Decoder::new(input);
+    decoder.set_transformations(png::Transformations::normalize_to_color8());
+    decoder.set_limits(png::Limits {
+        bytes: usize::try_from(length.saturating_mul(4)).unwrap_or(usize::MAX).max(1 << 20),
+    });
+    let mut reader = decoder.read_info().map_err(broken)?;
+    // A header may claim any size: deflate cannot pack more than this into the file.
+    let claimed = reader.output_buffer_size().unwrap_or(usize::MAX);
+    if claimed as u64 > length.saturating_mul(4 * MAX_RATIO) {
+        return Err(Error::corrupt(place, format!("a PNG of {length} bytes claims {claimed}")));
+    }
+    let mut buffer = vec![0; claimed];
+    let info = reader.next_frame(&mut buffer).map_err(broken)?;
+    let channels = info.color_type.samples();
+    let grey = |pixel: &[u8]| match *pixel {
+        [grey] | [grey, _] => grey,
+        // The luma of ITU-R BT.601, in integers that sum to 1000.
+        [r, g, b, ..] => {
+            ((299 * u32::from(r) + 587 * u32::from(g) + 114 * u32::from(b) + 500) / 1000) as u8
+        }
+        [] => 0,
+    };
+    let pixels = buffer[..info.buffer_size()].chunks_exact(channels).map(grey).collect();
+    Ok((info.height as usize, info.width as usize, pixels))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cells::{Cell, Cells};
+    use proptest::prelude::*;
+    use std::io::Cursor;
+
+    fn write(pixels: &[u8], width: u32, color: png::ColorType) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let height = (pixels.len() / (width as usize * color.samples())) as u32;
+        let mut encoder = png::Encoder::new(&mut bytes, width, height);
+        encoder.set_color(color);
+        encoder.write_header().unwrap().write_image_data(pixels).unwrap();
+        bytes
+    }
+
+    #[test]
+    fn folders_of_folders_are_labelled() {
+        let dir = tempfile::tempdir().unwrap();
+        for (label, pixels) in [("cat", [0, 255, 0, 255]), ("dog", [255, 255, 0, 0])] {
+            let folder = dir.path().join(label);
+            std::fs::create_dir(&folder).unwrap();
+            let image = write(&pixels, 2, png::ColorType::Grayscale);
+            std::fs::write(folder.join("a.png"), image).unwrap();
+        }
+        let cells = folder(dir.path(), &Place::default()).unwrap();
+        assert_eq!((cells.rows(), cells.shape()), (2, Some([2, 2])));
+        assert_eq!(cells.cell(1, 0), Cell::Number(1.0));
+        assert_eq!(cells.cell(1, 4), Cell::Text("dog".into()));
+        let odd = write(&[0, 0, 0], 3, png::ColorType::Grayscale);
+        std::fs::write(dir.path().join("dog/b.png"), odd).unwrap();
+        assert!(folder(dir.path(), &Place::default()).unwrap_err().to_string().contains("one size"));
+    }
+
+    #[test]
+    fn colours_become_grey() {
+        let bytes = write(&[255, 0, 0, 10, 20, 30], 2, png::ColorType::Rgb);
+        let (_, _, pixels) = decode(Cursor::new(&bytes), bytes.len() as u64, &Place::default()).unwrap();
+        assert_eq!(pixels, [76, 18]);
+    }
+
+    proptest! {
+        #[test]
+        fn damaged_images_never_panic(at in 0usize..60, byte: u8, keep in 8usize..80) {
+            let mut bytes = write(&[1, 2, 3, 4], 2, png::ColorType::Grayscale);
+            let at = at % bytes.len();
+            bytes[at] = byte;
+            bytes.truncate(keep);
+            let _ = decode(Cursor::new(&bytes), bytes.len() as u64, &Place::default());
+        }
+    }
+}

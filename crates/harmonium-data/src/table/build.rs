@@ -1,0 +1,276 @@
+//! From cells and a schema to a table: every entry is checked against the kind of its column.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::{BitMatrix, Block, Ignored, Labels, Table, TextColumn, Values};
+use crate::cells::{Cell, Cells};
+use crate::{Column, Error, Kind, Result, Schema};
+
+/// Builds the table that `schema` describes from the columns of `grid` with the same names.
+///
+/// Labels and ignored columns may be absent from the grid, data columns may not.
+pub(crate) fn build(grid: &dyn Cells, schema: &Arc<Schema>, seed: u64) -> Result<Table> {
+    let names = grid.names();
+    let by_name: HashMap<&str, usize> = names.iter().map(String::as_str).zip(0..).collect();
+    let sources: Vec<Option<usize>> = schema
+        .columns
+        .iter()
+        .map(|column| by_name.get(column.name.as_str()).copied())
+        .collect();
+    for (column, source) in schema.columns.iter().zip(&sources) {
+        if source.is_none() && column.kind.is_data() {
+            let hint = match crate::error::nearest(&column.name, names.iter().map(String::as_str)) {
+                Some(near) => format!("did you mean {near:?}? Columns are matched by name"),
+                None => format!("it must have the {} columns it is compared with", schema.columns.len()),
+            };
+            let what = format!("the {} column {:?} is absent", column.kind, column.name);
+            return Err(Error::schema(grid.place(), what, hint));
+        }
+    }
+    let builder = Builder {
+        grid,
+        schema,
+        sources,
+        seed,
+    };
+    let mut table = Table::zeros(schema.clone(), grid.rows());
+    for block in &mut table.blocks {
+        builder.fill(block)?;
+    }
+    for (place, column) in schema.columns.iter().enumerate() {
+        match (column.kind, builder.sources[place]) {
+            (Kind::Label, Some(source)) => {
+                table.labels = Some(builder.labels(place, source)?);
+            }
+            (Kind::Ignore, Some(source)) if source >= grid.uniform() => {
+                let texts: Vec<_> = (0..grid.rows()).map(|row| grid.text(row, source)).collect();
+                table.ignored.push(Ignored {
+                    column: place,
+                    values: texts.iter().map(|text| text.as_ref()).collect::<TextColumn>(),
+                });
+            }
+            _ => {}
+        }
+    }
+    Ok(table)
+}
+
+struct Builder<'a> {
+    grid: &'a dyn Cells,
+    schema: &'a Schema,
+    /// For each column of the schema, the column of the grid.
+    sources: Vec<Option<usize>>,
+    seed: u64,
+}
+
+impl Builder<'_> {
+    fn fill(&self, block: &mut Block) -> Result<()> {
+        let rows = self.grid.rows();
+        let lookups = self.lookups(&block.columns);
+        for row in 0..rows {
+            for (to, &place) in block.columns.iter().enumerate() {
+                let source = self.sources[place].unwrap_or_default();
+                let cell = self.grid.cell(row, source);
+                if cell == Cell::Missing {
+                    block
+                        .missing
+                        .get_or_insert_with(|| BitMatrix::zeros(rows, block.columns.len()))
+                        .set(row, to, true);
+                    if let Values::Reals(reals) = &mut block.values {
+                        reals.set(row, to, f64::NAN);
+                    }
+                    continue;
+                }
+                let column = &self.schema.columns[place];
+                let lookup = &lookups[to];
+                match &mut block.values {
+                    Values::Bits(bits) => {
+                        let bit = self.bit(column, lookup, &cell, row, source, place)?;
+                        bits.set(row, to, bit);
+                    }
+                    Values::Codes(codes) => {
+                        let code = match column.kind {
+                            Kind::Count => self.count(column, &cell, row)?,
+                            _ => self.code(column, lookup, &cell, row, source)?,
+                        };
+                        codes.set(row, to, code);
+                    }
+                    Values::Reals(reals) => reals.set(row, to, self.real(column, &cell, row)?),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// One lookup per distinct list of categories.
+    fn lookups(&self, columns: &[usize]) -> Vec<Arc<Lookup>> {
+        let mut made: HashMap<*const String, Arc<Lookup>> = HashMap::new();
+        columns
+            .iter()
+            .map(|&place| {
+                let categories = &self.schema.columns[place].categories;
+                made.entry(categories.as_ptr())
+                    .or_insert_with(|| Arc::new(Lookup::new(categories)))
+                    .clone()
+            })
+            .collect()
+    }
+
+    fn bit(
+        &self,
+        column: &Column,
+        lookup: &Lookup,
+        cell: &Cell<'_>,
+        row: usize,
+        source: usize,
+        place: usize,
+    ) -> Result<bool> {
+        if !column.categories.is_empty() {
+            return Ok(self.code(column, lookup, cell, row, source)? == 1);
+        }
+        let Cell::Number(value) = *cell else {
+            return Err(self.misfit(column, cell, row, "a number", WORD_HINT));
+        };
+        if let Some(rule) = column.binarize {
+            let row_in_source = self.grid.first_row() + row;
+            return rule.bit(value, self.seed, row_in_source, place).ok_or_else(|| {
+                let expected = "a number that the scale turns into a probability between 0 and 1";
+                let hint = "set the largest value as scale, for example binarize = \"sample:255\"";
+                self.misfit(column, cell, row, expected, hint)
+            });
+        }
+        let (low, expected) = match column.kind {
+            Kind::Spin => (-1.0, "-1 or 1"),
+            _ => (0.0, "0 or 1"),
+        };
+        match value {
+            1.0 => Ok(true),
+            value if value == low => Ok(false),
+            _ => Err(self.misfit(column, cell, row, expected, BIT_HINT)),
+        }
+    }
+
+    fn code(
+        &self,
+        column: &Column,
+        lookup: &Lookup,
+        cell: &Cell<'_>,
+        row: usize,
+        source: usize,
+    ) -> Result<u32> {
+        let found = match cell {
+            Cell::Number(value) if source < self.grid.uniform() => lookup.number(*value),
+            Cell::Number(value) => lookup
+                .word(&self.grid.text(row, source))
+                .or_else(|| lookup.number(*value)),
+            Cell::Text(text) => lookup.word(text),
+            Cell::Missing => None,
+        };
+        found.ok_or_else(|| {
+            let names = crate::schema::shorten(&column.categories);
+            let expected = format!("one of the categories {names}");
+            self.misfit(column, cell, row, expected, CATEGORY_HINT)
+        })
+    }
+
+    fn count(&self, column: &Column, cell: &Cell<'_>, row: usize) -> Result<u32> {
+        match *cell {
+            Cell::Number(value)
+                if value >= 0.0 && value.trunc() == value && value <= f64::from(u32::MAX) =>
+            {
+                Ok(value as u32)
+            }
+            _ => Err(self.misfit(column, cell, row, "a whole number, 0 or more", COUNT_HINT)),
+        }
+    }
+
+    fn real(&self, column: &Column, cell: &Cell<'_>, row: usize) -> Result<f64> {
+        match *cell {
+            Cell::Number(value) if value.is_finite() => Ok(value),
+            _ => Err(self.misfit(column, cell, row, "a finite number", WORD_HINT)),
+        }
+    }
+
+    fn labels(&self, place: usize, source: usize) -> Result<Labels> {
+        let column = &self.schema.columns[place];
+        let lookup = Lookup::new(&column.categories);
+        let codes = (0..self.grid.rows())
+            .map(|row| match self.grid.cell(row, source) {
+                Cell::Missing => Ok(Labels::MISSING),
+                cell => self.code(column, &lookup, &cell, row, source),
+            })
+            .collect::<Result<_>>()?;
+        Ok(Labels {
+            column: place,
+            categories: column.categories.clone(),
+            codes,
+        })
+    }
+
+    fn misfit(
+        &self,
+        column: &Column,
+        cell: &Cell<'_>,
+        row: usize,
+        expected: impl Into<String>,
+        hint: &str,
+    ) -> Error {
+        let got = match cell {
+            Cell::Missing => "nothing".to_owned(),
+            Cell::Number(value) => value.to_string(),
+            Cell::Text(text) => format!("{:?}", text.chars().take(40).collect::<String>()),
+        };
+        Error::Cell {
+            place: self.grid.locate(row).column(&column.name),
+            got,
+            expected: format!("{} in a {} column", expected.into(), column.kind),
+            hint: hint.into(),
+        }
+    }
+}
+
+const WORD_HINT: &str = "mend the entry, list the word under `missing`, or give the column another kind in a schema";
+const BIT_HINT: &str = "give a threshold (binarize = 0.5), or another kind for the column in a schema";
+const CATEGORY_HINT: &str = "mend the entry, or list all categories of the column in a schema";
+const COUNT_HINT: &str = "mend the entry, or give the column the kind \"real\" in a schema";
+
+/// From an entry to the code of its category.
+struct Lookup {
+    words: HashMap<String, u32>,
+    numbers: HashMap<u64, u32>,
+    /// The codes of the whole numbers 0 to 255, which are most of what is looked up.
+    small: [Option<u32>; 256],
+}
+
+impl Lookup {
+    fn new(categories: &[String]) -> Self {
+        let mut lookup = Self {
+            words: HashMap::new(),
+            numbers: HashMap::new(),
+            small: [None; 256],
+        };
+        for (name, code) in categories.iter().zip(0..) {
+            lookup.words.insert(name.clone(), code);
+            if let Some(value) = crate::cells::parse_number(name) {
+                lookup.numbers.entry((value + 0.0).to_bits()).or_insert(code);
+            }
+        }
+        for (value, code) in lookup.small.iter_mut().enumerate() {
+            *code = lookup.numbers.get(&(value as f64).to_bits()).copied();
+        }
+        lookup
+    }
+
+    fn word(&self, word: &str) -> Option<u32> {
+        self.words.get(word).copied()
+    }
+
+    fn number(&self, value: f64) -> Option<u32> {
+        let byte = value as u8;
+        if f64::from(byte) == value {
+            return self.small[usize::from(byte)];
+        }
+        self.numbers.get(&(value + 0.0).to_bits()).copied()
+    }
+}
