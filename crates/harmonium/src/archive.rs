@@ -1,5 +1,7 @@
 //! Named arrays: what checkpoints are made of.
 
+mod bytes;
+
 use crate::{Batch, Bits, Error, Parameters, Real, Result, States};
 use ndarray::Array2;
 use std::collections::BTreeMap;

@@ -61,10 +61,10 @@ pub enum Error {
         /// Estimated time in seconds on the present number of threads.
         seconds: f64,
     },
-    /// A model file that does not hold what the format says.
+    /// A model file or archive that does not hold what the format says.
     #[error("{}: {why}", .path.display())]
     Format {
-        /// The file.
+        /// The file, or what the bytes were meant to be.
         path: PathBuf,
         /// What is wrong with it.
         why: String,
@@ -89,6 +89,10 @@ impl Error {
 
     pub(crate) fn value(what: impl Into<String>, expected: impl ToString, got: impl ToString) -> Self {
         Self::Value { what: what.into(), expected: expected.to_string(), got: got.to_string() }
+    }
+
+    pub(crate) fn format(path: impl Into<PathBuf>, why: impl Into<String>) -> Self {
+        Self::Format { path: path.into(), why: why.into() }
     }
 }
 

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod archive;
+mod container;
 mod error;
 pub mod estimate;
 pub mod exact;
