@@ -12,8 +12,10 @@
 mod batch;
 mod binary;
 mod binomial;
+mod convert;
 mod drelu;
 mod gaussian;
+mod given;
 mod half_line;
 mod kind;
 mod layer;
@@ -22,10 +24,12 @@ mod potts;
 mod relu;
 mod scalar;
 mod spin;
+mod stats;
 
 pub use kind::{Form, Kind};
 pub use layer::Layer;
 
+use ndarray::Array2;
 use rand::Rng;
 
 /// Rows that share one random stream. Fixed, so that results do not depend on the number of threads.
@@ -90,3 +94,29 @@ pub(crate) fn log_add_exp(a: f64, b: f64) -> f64 {
 pub(crate) fn uniform<R: Rng>(rng: &mut R) -> f64 {
     ((rng.next_u64() >> 11) as f64 + 0.5) * (1.0 / (1u64 << 53) as f64)
 }
+
+/// Calls a function of `scalar.rs` with the unit of this kind, or the given expression for Potts units.
+macro_rules! per_kind {
+    ($layer:expr, scalar::$f:ident($($arg:expr),*), |$q:ident| $potts:expr) => {
+        match $layer.kind() {
+            $crate::Kind::Binary => $crate::units::scalar::$f($crate::units::binary::Binary, $($arg),*),
+            $crate::Kind::Spin => $crate::units::scalar::$f($crate::units::spin::Spin, $($arg),*),
+            $crate::Kind::Gaussian => $crate::units::scalar::$f($crate::units::gaussian::Gaussian, $($arg),*),
+            $crate::Kind::Relu => $crate::units::scalar::$f($crate::units::relu::Relu, $($arg),*),
+            $crate::Kind::Drelu => $crate::units::scalar::$f($crate::units::drelu::Drelu, $($arg),*),
+            $crate::Kind::Binomial { n } => $crate::units::scalar::$f($crate::units::binomial::Binomial { n }, $($arg),*),
+            $crate::Kind::Poisson => $crate::units::scalar::$f($crate::units::poisson::Poisson, $($arg),*),
+            $crate::Kind::Potts { q } => { let $q = q as usize; $potts }
+        }
+    };
+}
+use per_kind;
+
+/// Row `r` of a matrix in standard layout.
+fn row<T>(x: &Array2<T>, r: usize) -> &[T] {
+    let n = x.ncols();
+    &x.as_slice().expect("inputs are in standard layout")[r * n..(r + 1) * n]
+}
+
+#[cfg(test)]
+mod tests;

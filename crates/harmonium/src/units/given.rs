@@ -1,0 +1,109 @@
+//! A layer given its inputs: Γ, means, variances, modes and samples over whole batches.
+
+use super::batch::row_blocks;
+use super::{Kind, Layer, per_kind, potts, row};
+use crate::{Batch, Real};
+use harmonium_kernels::{Key, Stream};
+use ndarray::Array2;
+use rand::Rng;
+
+impl<T: Real> Layer<T> {
+    pub(super) fn check_inputs(&self, inputs: &Array2<T>) {
+        assert_eq!(inputs.ncols(), self.width(), "inputs have one column per column of the layer");
+        assert!(inputs.is_standard_layout());
+    }
+
+    /// Γ of each row, summed over units, is added to `out`.
+    pub fn add_cgf(&self, inputs: &Array2<T>, out: &mut [f64]) {
+        self.check_inputs(inputs);
+        assert_eq!(out.len(), inputs.nrows());
+        row_blocks(out, 1, |_, first, out| {
+            for (r, out) in out.iter_mut().enumerate() {
+                *out += self.cgf_row(row(inputs, first + r));
+            }
+        });
+    }
+
+    pub(crate) fn cgf_row(&self, inputs: &[T]) -> f64 {
+        per_kind!(self, scalar::cgf(self.flat(), inputs), |q| potts::cgf(q, self.flat(), inputs))
+    }
+
+    /// Conditional means, as a dense matrix (the probabilities of the states for Potts units).
+    pub fn mean_into(&self, inputs: &Array2<T>, out: &mut Array2<T>) {
+        self.per_row(inputs, out, |inputs, out| self.mean_row(inputs, out));
+    }
+
+    pub(crate) fn mean_row(&self, inputs: &[T], out: &mut [T]) {
+        per_kind!(self, scalar::mean(self.flat(), inputs, out), |q| {
+            potts::mean(q, self.flat(), inputs, out)
+        });
+    }
+
+    /// Conditional variances of the columns of the dense form.
+    pub fn variance_into(&self, inputs: &Array2<T>, out: &mut Array2<T>) {
+        self.per_row(inputs, out, |inputs, out| self.variance_row(inputs, out));
+    }
+
+    pub(crate) fn variance_row(&self, inputs: &[T], out: &mut [T]) {
+        per_kind!(self, scalar::variance(self.flat(), inputs, out), |q| {
+            potts::variance(q, self.flat(), inputs, out)
+        });
+    }
+
+    fn per_row(
+        &self,
+        inputs: &Array2<T>,
+        out: &mut Array2<T>,
+        f: impl Fn(&[T], &mut [T]) + Sync + Send,
+    ) {
+        self.check_inputs(inputs);
+        assert_eq!(out.dim(), inputs.dim());
+        let width = self.width();
+        let out = out.as_slice_mut().expect("outputs are in standard layout");
+        row_blocks(out, width, |_, first, rows| {
+            for (r, out) in rows.chunks_exact_mut(width).enumerate() {
+                f(row(inputs, first + r), out);
+            }
+        });
+    }
+
+    /// The most probable state of each unit given its input.
+    pub fn mode(&self, inputs: &Array2<T>) -> Batch<T> {
+        let mut out = self.zeros(inputs.nrows());
+        let no_state = |_| ();
+        self.rows_mut(inputs, &mut out, false, no_state, |(), _, inputs, x| {
+            per_kind!(self, scalar::mode(self.flat(), inputs, x), |q| {
+                potts::mode(q, self.flat(), inputs, x)
+            });
+        });
+        out
+    }
+
+    /// Draws every unit given its input. Block `b` of rows draws from the stream of `key` with `block` b.
+    pub fn sample_into(&self, inputs: &Array2<T>, key: Key, out: &mut Batch<T>) {
+        let stream = |block| Stream::new(Key { block: block as u32, ..key });
+        self.rows_mut(inputs, out, false, stream, |rng, _, inputs, x| {
+            per_kind!(self, scalar::sample(self.flat(), inputs, rng, x), |q| {
+                potts::sample(q, self.flat(), inputs, rng, x)
+            });
+        });
+    }
+
+    /// Draws unit `j` alone: `inputs` are the columns of this unit.
+    pub(crate) fn sample_unit<R: Rng>(&self, j: usize, inputs: &[T], rng: &mut R) -> f64 {
+        let c = self.kind().columns();
+        let one = self.flat();
+        match self.kind() {
+            Kind::Potts { .. } => potts::sample_unit(&one[j * c..(j + 1) * c], inputs, rng),
+            _ => {
+                let mut x = [0.0];
+                let k = self.kind().params().len();
+                let p: [T; 4] =
+                    std::array::from_fn(|i| if i < k { one[i * self.width() + j] } else { T::zero() });
+                let p = &p[..k];
+                per_kind!(self, scalar::sample(p, inputs, rng, &mut x), |_q| unreachable!());
+                x[0]
+            }
+        }
+    }
+}

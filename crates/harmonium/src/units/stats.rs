@@ -1,0 +1,79 @@
+//! Energies and sufficient moments of a layer's states.
+
+use super::batch::{block_sum, row_blocks};
+use super::{Kind, Layer, per_kind, potts, row};
+use crate::{Batch, Real};
+use ndarray::Array2;
+
+impl<T: Real> Layer<T> {
+    /// Adds the base energy of each row, $-\sum_k \eta_k t_k(x)$, to `out`.
+    pub fn add_energy(&self, x: &Batch<T>, out: &mut [f64]) {
+        assert_eq!((x.rows(), x.cols()), (out.len(), self.len()));
+        row_blocks(out, 1, |_, first, out| {
+            let mut values = vec![0.0; self.len()];
+            let mut t = vec![0.0; self.flat().len()];
+            for (r, out) in out.iter_mut().enumerate() {
+                self.read_row(x, first + r, &mut values);
+                t.fill(0.0);
+                self.stats_row(&values, 1.0, &mut t);
+                *out -= t.iter().zip(self.flat()).map(|(t, p)| t * p.f64()).sum::<f64>();
+            }
+        });
+    }
+
+    /// Adds $\ln\nu(x)$ of each row to `out`: zero but for Binomial and Poisson units.
+    pub fn add_log_measure(&self, x: &Batch<T>, out: &mut [f64]) {
+        if !matches!(self.kind(), Kind::Binomial { .. } | Kind::Poisson) {
+            return;
+        }
+        row_blocks(out, 1, |_, first, out| {
+            let mut values = vec![0.0; self.len()];
+            for (r, out) in out.iter_mut().enumerate() {
+                self.read_row(x, first + r, &mut values);
+                *out += self.log_measure_row(&values);
+            }
+        });
+    }
+
+    pub(crate) fn log_measure_row(&self, values: &[f64]) -> f64 {
+        per_kind!(self, scalar::log_measure(values), |_q| 0.0)
+    }
+
+    pub(crate) fn stats_row(&self, values: &[f64], wt: f64, out: &mut [f64]) {
+        per_kind!(self, scalar::stats(values, wt, out), |q| potts::stats(q, values, wt, out));
+    }
+
+    pub(crate) fn mean_stats_row(&self, inputs: &[T], wt: f64, out: &mut [f64]) {
+        per_kind!(self, scalar::mean_stats(self.flat(), inputs, wt, out), |q| potts::mean_stats(
+            q,
+            self.flat(),
+            inputs,
+            wt,
+            out
+        ));
+    }
+
+    /// Sufficient moments $\sum_r w_r t_k(x_r)$ of sampled or observed states, shaped like the parameters.
+    pub fn stats(&self, x: &Batch<T>, wts: Option<&[f64]>) -> Array2<f64> {
+        let sum = block_sum(x.rows(), self.flat().len(), |rows, part| {
+            let mut values = vec![0.0; self.len()];
+            for r in rows {
+                self.read_row(x, r, &mut values);
+                self.stats_row(&values, wts.map_or(1.0, |w| w[r]), part);
+            }
+        });
+        Array2::from_shape_vec(self.params().dim(), sum).expect("one number per parameter")
+    }
+
+    /// Expected sufficient moments $\sum_r w_r \langle t_k\rangle$ given the inputs, shaped like the
+    /// parameters: what a sampled state would give on average, with less variance.
+    pub fn mean_stats(&self, inputs: &Array2<T>, wts: Option<&[f64]>) -> Array2<f64> {
+        self.check_inputs(inputs);
+        let sum = block_sum(inputs.nrows(), self.flat().len(), |rows, part| {
+            for r in rows {
+                self.mean_stats_row(row(inputs, r), wts.map_or(1.0, |w| w[r]), part);
+            }
+        });
+        Array2::from_shape_vec(self.params().dim(), sum).expect("one number per parameter")
+    }
+}
