@@ -41,6 +41,32 @@ pub fn ones(row: &[u64]) -> impl Iterator<Item = usize> + '_ {
     })
 }
 
+/// out_j ← out_j + number of rows whose bit `j` is set.
+///
+/// # Panics
+/// If `out` is not one number per bit.
+pub fn add_counts(x: Rows<'_>, out: &mut [u32]) {
+    assert_eq!(out.len(), x.bits(), "bit counts: wrong length");
+    let mut tile = [0; 64];
+    for first in (0..x.rows()).step_by(64) {
+        for (q, out) in out.chunks_mut(64).enumerate() {
+            transpose::tile(x, first, q, &mut tile);
+            for (out, word) in out.iter_mut().zip(&tile) {
+                *out += word.count_ones();
+            }
+        }
+    }
+}
+
+/// What the two values of a bit stand for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Values {
+    /// 0 and 1.
+    Binary,
+    /// −1 and +1.
+    Spin,
+}
+
 /// A batch of packed rows: `rows` rows of `bits` bits, each row `words(bits)` words, one after another.
 #[derive(Clone, Copy, Debug)]
 pub struct Rows<'a> {

@@ -14,6 +14,7 @@ mod inputs;
 mod isa;
 mod lanes;
 mod math;
+pub mod moments;
 mod real;
 pub mod reference;
 mod scratch;

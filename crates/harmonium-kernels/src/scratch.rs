@@ -9,6 +9,7 @@ use std::ops::{Deref, DerefMut};
 pub(crate) struct Buffers {
     sampled: Vec<u32>,
     words: Vec<u64>,
+    columns: Vec<u64>,
     table: Vec<Row>,
     narrow: Vec<Row>,
     wide: Vec<Wide>,
@@ -28,6 +29,9 @@ impl Buffers {
     }
     pub(crate) fn words(&mut self, len: usize) -> &mut [u64] {
         first(&mut self.words, len)
+    }
+    pub(crate) fn columns(&mut self, len: usize) -> &mut [u64] {
+        first(&mut self.columns, len)
     }
     /// A table and the two accumulators of `rows` rows.
     pub(crate) fn sums(&mut self, table: usize, rows: usize) -> (&mut [Row], &mut [Row], &mut [Wide]) {

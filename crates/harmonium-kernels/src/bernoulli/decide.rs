@@ -280,7 +280,7 @@ mod tests {
         for x in i16::MIN..=i16::MAX {
             let a = f64::from(x).abs();
             let threshold = |a: f64| 65536.0 / (1.0 + libm::exp(a / 2048.0));
-            let saturated = x == i16::MIN || x >= 32767 || x == -32767;
+            let saturated = x == i16::MIN || x.abs() == 32767;
             let least = if saturated { 0.0 } else { threshold(a + 0.51) };
             let most = threshold(a - 0.51);
             let less_likely = last(|r| margin(x, r) > OPEN);

@@ -13,22 +13,28 @@ pub fn transpose_words(x: Rows<'_>) -> usize {
 /// If `out` is not [`transpose_words`]`(x)` long.
 pub fn transpose(x: Rows<'_>, out: &mut [u64]) {
     assert_eq!(out.len(), transpose_words(x), "bit transpose: wrong length");
-    let (stride, out_stride) = (x.stride(), words(x.rows()));
+    let out_stride = words(x.rows());
     if out_stride == 0 {
         return;
     }
     for (q, out) in out.chunks_mut(64 * out_stride).enumerate() {
         for r in 0..out_stride {
-            let mut tile = [0; 64];
-            for (tile, row) in tile.iter_mut().zip(x.data()[64 * r * stride..].chunks(stride)) {
-                *tile = row[q];
-            }
-            transpose_64(&mut tile);
-            for (out, tile) in out.iter_mut().skip(r).step_by(out_stride).zip(tile) {
-                *out = tile;
+            let mut columns = [0; 64];
+            tile(x, 64 * r, q, &mut columns);
+            for (out, column) in out.iter_mut().skip(r).step_by(out_stride).zip(columns) {
+                *out = column;
             }
         }
     }
+}
+
+/// The 64 columns of word `q` over the 64 rows from `first` on; absent rows count as zero.
+pub(super) fn tile(x: Rows<'_>, first: usize, q: usize, out: &mut [u64; 64]) {
+    out.fill(0);
+    for (out, row) in out.iter_mut().zip(x.data()[first * x.stride()..].chunks(x.stride())) {
+        *out = row[q];
+    }
+    transpose_64(out);
 }
 
 /// Transposes a 64 × 64 tile by swapping ever smaller off-diagonal squares (Hacker's Delight, 7-3).

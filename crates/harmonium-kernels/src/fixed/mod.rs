@@ -12,6 +12,7 @@
 
 mod coupling;
 mod field;
+mod outer;
 mod outputs;
 mod quantise;
 mod table;
@@ -19,6 +20,7 @@ mod vector;
 
 pub use coupling::{Coupling, Direction, TOLERANCE};
 pub use field::{Field, Input, States};
+pub use outer::{Means, add_bits_means};
 pub(crate) use vector::{Row, Wide};
 
 /// A layer as one end of a coupling.

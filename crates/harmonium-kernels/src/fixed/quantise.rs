@@ -231,9 +231,9 @@ impl Extremes {
 
     #[inline(always)]
     fn see(&mut self, x: &[f32; 32]) {
-        for c in 0..32 {
-            self.high[c] = if x[c] > self.high[c] { x[c] } else { self.high[c] };
-            self.low[c] = if x[c] < self.low[c] { x[c] } else { self.low[c] };
+        for ((high, low), &x) in self.high.iter_mut().zip(&mut self.low).zip(x) {
+            *high = if x > *high { x } else { *high };
+            *low = if x < *low { x } else { *low };
         }
     }
     #[inline(always)]
@@ -290,8 +290,8 @@ impl Walk {
         self.site.see(&scaled);
         self.site_error.see(&error);
         // A NaN would pass unseen through the comparisons.
-        for c in 0..32 {
-            self.error.high[c] += error[c] - error[c];
+        for (high, error) in self.error.high.iter_mut().zip(&error) {
+            *high += 0.0 * error;
         }
     }
 

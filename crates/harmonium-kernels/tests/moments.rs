@@ -1,0 +1,141 @@
+//! Second moments against sums over rows.
+
+mod common;
+
+use common::Source;
+use harmonium_kernels::bits::{Rows, Values};
+use harmonium_kernels::fixed::{Means, add_bits_means};
+use harmonium_kernels::{Codes, Real, bits, moments};
+use proptest::prelude::*;
+
+fn value(x: Rows<'_>, values: Values, r: usize, i: usize) -> f64 {
+    let bit = f64::from(u8::from(bits::get(x.row(r), i)));
+    if values == Values::Spin { 2.0 * bit - 1.0 } else { bit }
+}
+
+fn outer<T: Real>(seed: u64, rows: usize, k: usize, n: usize, eps: f64) {
+    let mut s = Source(seed);
+    let (x, y) = (s.bits(rows, k, 0.3), s.bits(rows, n, 0.6));
+    let (x, y) = (Rows::new(&x, rows, k), Rows::new(&y, rows, n));
+    let h: Vec<T> = s.reals(rows * n);
+    let start: Vec<T> = s.reals(k * n);
+    let scale = T::of(-0.7);
+    let tolerance = eps * (2.0 + rows as f64);
+    let check = |got: &[T], term: &dyn Fn(usize, usize, usize) -> f64| {
+        for i in 0..k {
+            for j in 0..n {
+                let want: f64 = (0..rows).map(|r| term(r, i, j)).sum();
+                let want = start[i * n + j].f64() - 0.7 * want;
+                assert!((got[i * n + j].f64() - want).abs() < tolerance, "{i} {j}");
+            }
+        }
+    };
+    for values in [Values::Binary, Values::Spin] {
+        let mut out = start.clone();
+        moments::add_bits_outer(x, values, &h, n, scale, &mut out);
+        check(&out, &|r, i, j| value(x, values, r, i) * h[r * n + j].f64());
+        for other in [Values::Binary, Values::Spin] {
+            let mut out = start.clone();
+            moments::add_bits_bits_outer((x, values), (y, other), scale, &mut out);
+            check(&out, &|r, i, j| value(x, values, r, i) * value(y, other, r, j));
+        }
+    }
+    let q = 3;
+    if k.is_multiple_of(q) {
+        let codes = s.codes(rows * k / q, q);
+        let mut out = start.clone();
+        moments::add_codes_outer(Codes::new(&codes, k / q, q), &h, n, scale, &mut out);
+        if k > 0 {
+            check(&out, &|r, i, j| {
+                if codes[r * (k / q) + i / q] as usize == i % q { h[r * n + j].f64() } else { 0.0 }
+            });
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+    #[test]
+    fn outer_products(seed: u64, rows in 0usize..150, k in 0usize..67, n in 0usize..67) {
+        outer::<f64>(seed, rows, k, n, 1e-14);
+        outer::<f32>(seed, rows, k, n, 2e-6);
+    }
+
+    #[test]
+    fn counts(seed: u64, rows in 0usize..150, n in 0usize..150) {
+        let x = Source(seed).bits(rows, n, 0.3);
+        let x = Rows::new(&x, rows, n);
+        let mut out = vec![1u32; n];
+        bits::add_counts(x, &mut out);
+        for (j, &count) in out.iter().enumerate() {
+            prop_assert_eq!(count as usize, 1 + (0..rows).filter(|&r| bits::get(x.row(r), j)).count());
+        }
+    }
+
+    #[test]
+    fn means_in_fixed_point(seed: u64, rows in 0usize..200, k in 1usize..100, n in 1usize..70, spin: bool, p in prop::sample::select(vec![0.1, 1.0])) {
+        let mut s = Source(seed);
+        let v = s.bits(rows, k, p);
+        let v = Rows::new(&v, rows, k);
+        let low = if spin { -1.0 } else { 0.0 };
+        let m: Vec<f32> = (0..rows * n).map(|_| (low + (1.0 - low) * s.unit().powi(2)) as f32).collect();
+        let m: Vec<f32> = m.iter().map(|&m| if s.unit() < 0.1 { m.round() } else { m }).collect();
+        let mut out = vec![0.25f32; k * n];
+        let range = if spin { Means::Spin } else { Means::Binary };
+        add_bits_means(v, &m, range, n, 2.0, &mut out);
+        let step = if spin { 1.0 / 511.0 } else { 1.0 / 1022.0 };
+        let mut squares = 0.0;
+        for i in 0..k {
+            for j in 0..n {
+                let want: f64 = (0..rows).map(|r| value(v, Values::Binary, r, i) * f64::from(m[r * n + j])).sum();
+                let error = (f64::from(out[i * n + j]) - 0.25) / 2.0 - want;
+                prop_assert!(error.abs() <= step * rows as f64 + 1e-4 * (1.0 + want.abs()));
+                squares += error * error;
+            }
+        }
+        // Rounding errors of random sign: √(rows/12) steps or less; 3 leaves room for dither and f32.
+        let rms = (squares / (k * n) as f64).sqrt();
+        prop_assert!(rms <= 3.0 * step * (1.0 + rows as f64 / 12.0).sqrt(), "rms {rms}");
+    }
+}
+
+/// Means far below the step count on average.
+#[test]
+fn rounding_has_no_bias() {
+    let (rows, n) = (6400, 40);
+    let v = vec![1u64; rows];
+    for mean in [1e-4f32, 3.3e-3, 0.5001, 0.9999] {
+        let mut out = vec![0f32; n];
+        add_bits_means(
+            Rows::new(&v, rows, 1),
+            &vec![mean; rows * n],
+            Means::Binary,
+            n,
+            1.0 / rows as f32,
+            &mut out,
+        );
+        for &got in &out {
+            assert!((got - mean).abs() < 2e-6, "{got} for {mean}");
+        }
+    }
+}
+
+#[test]
+fn moments_do_not_depend_on_the_threads() {
+    let mut s = Source(9);
+    let (rows, k, n) = (300, 200, 150);
+    let v = s.bits(rows, k, 0.4);
+    let m: Vec<f32> = (0..rows * n).map(|_| s.unit() as f32).collect();
+    let run = |threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let (mut a, mut b) = (vec![0f32; k * n], vec![0f32; k * n]);
+        let v = Rows::new(&v, rows, k);
+        pool.install(|| {
+            add_bits_means(v, &m, Means::Binary, n, 1.0, &mut a);
+            moments::add_bits_outer(v, Values::Spin, &m, n, 1.0, &mut b);
+        });
+        (a, b)
+    };
+    assert_eq!(run(1), run(2));
+    assert_eq!(run(1), run(6));
+}
