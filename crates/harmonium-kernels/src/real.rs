@@ -28,6 +28,10 @@ pub trait Real:
     fn of(x: f64) -> Self;
     /// The value as `f64`, exactly.
     fn f64(self) -> f64;
+    /// The slice itself when the type is `f32`: the fixed-point engine has no other.
+    fn as_f32(x: &[Self]) -> Option<&[f32]>;
+    /// As [`Real::as_f32`], to be written.
+    fn as_f32_mut(x: &mut [Self]) -> Option<&mut [f32]>;
 
     /// `c ← alpha·a·b + beta·c` for row- or column-strided matrices: `a` is m×k, `b` is k×n, `c` is m×n,
     /// each given with its row and column stride.
@@ -107,6 +111,24 @@ pub trait Real:
     fn sample_bits(logits: &[Self], n: usize, key: Key, out: &mut [u64]);
 }
 
+mod f32_slice {
+    pub(super) fn f32(x: &[f32]) -> Option<&[f32]> {
+        Some(x)
+    }
+    pub(super) fn f64(_: &[f64]) -> Option<&[f32]> {
+        None
+    }
+}
+
+mod f32_slice_mut {
+    pub(super) fn f32(x: &mut [f32]) -> Option<&mut [f32]> {
+        Some(x)
+    }
+    pub(super) fn f64(_: &mut [f64]) -> Option<&mut [f32]> {
+        None
+    }
+}
+
 macro_rules! real {
     ($t:ident, $name:literal) => {
         impl Real for $t {
@@ -116,6 +138,12 @@ macro_rules! real {
             }
             fn f64(self) -> f64 {
                 f64::from(self)
+            }
+            fn as_f32(x: &[Self]) -> Option<&[f32]> {
+                f32_slice::$t(x)
+            }
+            fn as_f32_mut(x: &mut [Self]) -> Option<&mut [f32]> {
+                f32_slice_mut::$t(x)
             }
             fn gemm(
                 (m, n, k): (usize, usize, usize),

@@ -86,10 +86,16 @@ impl<'a> Field<'a> {
         Self { target, rows, theta, beta, inputs }
     }
 
-    /// Bound on the error of a logit: that of the couplings, and the rounding of θ.
+    /// Bound on the error of a logit, in nats: that of the couplings, and the rounding of θ.
     pub fn error_bound(&self) -> f32 {
         let couplings: f32 = self.inputs.iter().map(|i| i.direction.error_bound()).sum();
-        self.beta.abs() * couplings + (-12f32).exp2() * (self.factor() as f32).max(1.0)
+        let theta = self.factor().abs() as f32 * (-1.0 - self.finest() as f32).exp2();
+        self.beta.abs() * couplings + theta.max((-12f32).exp2())
+    }
+
+    /// The finest step of the couplings, which 32-bit sums and θ are held in.
+    fn finest(&self) -> i32 {
+        self.inputs.iter().map(|i| i.direction.s).max().unwrap_or(14)
     }
 
     /// What turns a field into a logit.
@@ -114,7 +120,7 @@ impl<'a> Field<'a> {
                 self.sum(isa, block, &prepared, None, table, narrow, wide);
                 finish(block, Sums::Narrow(Narrow { sums: narrow, bias }));
             } else {
-                let s = self.inputs.iter().map(|i| i.direction.s).max().unwrap_or(14);
+                let s = self.finest();
                 wide.fill(self.wide_bias(column, s));
                 self.sum(isa, block, &prepared, Some(s), table, narrow, wide);
                 let scale = self.factor() * f64::from(-s).exp2();
