@@ -183,12 +183,20 @@ pub(super) struct Runner<'p> {
     field: Vec<f64>,
     /// Inputs of the traced columns.
     pub(super) inputs: Vec<f64>,
+    scratch: Vec<f64>,
 }
 
 impl<'p> Runner<'p> {
     pub(super) fn new(p: &'p Problem, digits: Vec<usize>) -> Self {
         let (ww, wt) = p.cross.dim();
-        let mut r = Self { p, digits, log_w: 0.0, field: vec![0.0; ww], inputs: vec![0.0; wt] };
+        let mut r = Self {
+            p,
+            digits,
+            log_w: 0.0,
+            field: vec![0.0; ww],
+            inputs: vec![0.0; wt],
+            scratch: vec![0.0; wt],
+        };
         r.refresh();
         r
     }
@@ -238,18 +246,14 @@ impl<'p> Runner<'p> {
         }
     }
 
-    fn log_weight(&self) -> f64 {
-        let mut at = 0;
-        self.log_w
-            + self
-                .p
-                .traced
-                .iter()
-                .map(|layer| {
-                    at += layer.width();
-                    layer.cgf_row(&self.inputs[at - layer.width()..at])
-                })
-                .sum::<f64>()
+    fn log_weight(&mut self) -> f64 {
+        let (mut at, mut sum) = (0, self.log_w);
+        for layer in &self.p.traced {
+            let inputs = &self.inputs[at..at + layer.width()];
+            sum += layer.cgf_row(inputs, &mut self.scratch[..layer.width()]);
+            at += layer.width();
+        }
+        sum
     }
 }
 
@@ -361,7 +365,7 @@ impl Sum {
                 let weight = self.weigh(runner.log_weight());
                 self.total += weight;
             } else {
-                chunk.push(&runner);
+                chunk.push(&mut runner);
                 if chunk.len == CHUNK {
                     self.add_chunk(p, machine, &mut chunk);
                 }
@@ -524,7 +528,7 @@ impl Chunk {
         }
     }
 
-    fn push(&mut self, runner: &Runner<'_>) {
+    fn push(&mut self, runner: &mut Runner<'_>) {
         let r = self.len;
         self.log_w[r] = runner.log_weight();
         self.inputs.row_mut(r).iter_mut().zip(&runner.inputs).for_each(|(to, &x)| *to = x);

@@ -1,7 +1,7 @@
 //! A layer given its inputs: Γ, means, variances, modes and samples over whole batches.
 
 use super::batch::row_blocks;
-use super::{Kind, Layer, per_kind, potts, row};
+use super::{Kind, Layer, per_kind, potts, row, rows};
 use crate::{Batch, Real};
 use harmonium_kernels::{Key, Stream};
 use ndarray::Array2;
@@ -18,14 +18,20 @@ impl<T: Real> Layer<T> {
         self.check_inputs(inputs);
         assert_eq!(out.len(), inputs.nrows());
         row_blocks(out, 1, |_, first, out| {
+            let mut scratch = vec![T::zero(); self.width()];
             for (r, out) in out.iter_mut().enumerate() {
-                *out += self.cgf_row(row(inputs, first + r));
+                *out += self.cgf_row(row(inputs, first + r), &mut scratch);
             }
         });
     }
 
-    pub(crate) fn cgf_row(&self, inputs: &[T]) -> f64 {
-        per_kind!(self, scalar::cgf(self.flat(), inputs), |q| potts::cgf(q, self.flat(), inputs))
+    /// Γ of one row; `scratch` has the width of the layer and is overwritten.
+    pub(crate) fn cgf_row(&self, inputs: &[T], scratch: &mut [T]) -> f64 {
+        rows::cgf(self.kind(), self.flat(), inputs, scratch).unwrap_or_else(|| {
+            per_kind!(self, scalar::cgf(self.flat(), inputs), |_q| unreachable!(
+                "Potts rows are vectorised"
+            ))
+        })
     }
 
     /// Conditional means, as a dense matrix (the probabilities of the states for Potts units).
@@ -34,9 +40,11 @@ impl<T: Real> Layer<T> {
     }
 
     pub(crate) fn mean_row(&self, inputs: &[T], out: &mut [T]) {
-        per_kind!(self, scalar::mean(self.flat(), inputs, out), |q| {
-            potts::mean(q, self.flat(), inputs, out)
-        });
+        if !rows::mean(self.kind(), self.flat(), inputs, out) {
+            per_kind!(self, scalar::mean(self.flat(), inputs, out), |_q| unreachable!(
+                "Potts rows are vectorised"
+            ));
+        }
     }
 
     /// Conditional variances of the columns of the dense form.
@@ -81,6 +89,17 @@ impl<T: Real> Layer<T> {
 
     /// Draws every unit given its input. Block `b` of rows draws from the stream of `key` with `block` b.
     pub fn sample_into(&self, inputs: &Array2<T>, key: Key, out: &mut Batch<T>) {
+        if let Batch::Bits(bits) = out {
+            self.check_inputs(inputs);
+            assert_eq!((bits.rows(), bits.cols()), inputs.dim());
+            let mut logits = Array2::zeros(inputs.dim());
+            self.per_row(inputs, &mut logits, |inputs, out| {
+                rows::logits(self.kind(), self.flat(), inputs, out)
+            });
+            let logits = logits.as_slice().expect("a new array");
+            T::sample_bits(logits, self.width(), key, bits.words_mut());
+            return;
+        }
         let stream = |block| Stream::new(Key { block: block as u32, ..key });
         self.rows_mut(inputs, out, false, stream, |rng, _, inputs, x| {
             per_kind!(self, scalar::sample(self.flat(), inputs, rng, x), |q| {

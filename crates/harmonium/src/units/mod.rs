@@ -22,6 +22,7 @@ mod layer;
 mod poisson;
 mod potts;
 mod relu;
+mod rows;
 mod scalar;
 mod spin;
 mod stats;

@@ -21,23 +21,13 @@ fn units<T>(q: usize, theta: &[T], inputs: &[T], mut f: impl FnMut(usize, &[T], 
     }
 }
 
-pub(super) fn cgf<T: Real>(q: usize, theta: &[T], inputs: &[T]) -> f64 {
-    let mut sum = 0.0;
-    units(q, theta, inputs, |_, t, x| sum += log_sum_exp(fields(t, x)));
-    sum
-}
-
-pub(super) fn mean<T: Real>(q: usize, theta: &[T], inputs: &[T], out: &mut [T]) {
+pub(super) fn variance<T: Real>(q: usize, theta: &[T], inputs: &[T], out: &mut [T]) {
     units(q, theta, inputs, |i, t, x| {
         let log_z = log_sum_exp(fields(t, x));
         for (p, y) in out[i * q..].iter_mut().zip(fields(t, x)) {
             *p = T::of((y - log_z).exp());
         }
     });
-}
-
-pub(super) fn variance<T: Real>(q: usize, theta: &[T], inputs: &[T], out: &mut [T]) {
-    mean(q, theta, inputs, out);
     for p in out {
         *p = *p * (T::one() - *p).max(T::zero());
     }
