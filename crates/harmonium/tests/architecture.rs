@@ -8,19 +8,20 @@ use std::path::{Path, PathBuf};
 const GROUND: [&str; 3] = ["kernels", "error", "states"];
 
 /// Each room with the rooms that it may use besides itself and the ground.
-const ROOMS: [(&str, &[&str]); 12] = [
+const ROOMS: [(&str, &[&str]); 13] = [
     ("error", &[]),
     ("states", &[]),
     ("units", &[]),
     ("machine", &["units"]),
-    ("archive", &["machine"]),
+    ("container", &[]),
+    ("archive", &["container", "units", "machine"]),
     ("sample", &["units", "machine", "archive"]),
     ("exact", &["units", "machine"]),
     ("estimate", &["units", "machine", "archive", "sample", "exact"]),
     ("train", &["units", "machine", "archive", "sample", "exact", "estimate"]),
     ("partition", &["units", "machine", "archive", "sample", "exact"]),
     ("judge", &["units", "machine", "archive", "sample", "exact"]),
-    ("io", &["units", "machine", "archive", "train"]),
+    ("io", &["container", "units", "machine", "archive", "train"]),
 ];
 
 #[test]
@@ -74,6 +75,7 @@ fn offending_paths_are_found() {
     assert_eq!(bad(&["machine"], "use crate::{train::Trainer, Layer};"), 1);
     for text in [
         "use crate::{Layer, error::Error}; use super::Machine; use crate::units::Kind;",
+        "const X: &str = r#\"\\\" crate::Machine\"#; use crate::Layer;",
         "/// See [`Machine`](crate::Machine).\n// crate::Machine\nconst X: &str = \"crate::Machine\";",
         "pub(crate) fn f() {} mod tests { use super::super::kind; }",
     ] {
@@ -212,6 +214,7 @@ fn tokens(text: &str) -> Vec<String> {
                 i += 1;
                 out.push("::".to_owned());
             }
+            'r' if raw_string(&c, start).is_some() => i = raw_string(&c, start).unwrap_or(i),
             x if x.is_alphanumeric() || x == '_' => {
                 while at(i).is_alphanumeric() || at(i) == '_' {
                     i += 1;
@@ -223,6 +226,15 @@ fn tokens(text: &str) -> Vec<String> {
         }
     }
     out
+}
+
+/// Where a raw string that starts here (`r"…"`, `r#"…"#`) ends.
+fn raw_string(c: &[char], start: usize) -> Option<usize> {
+    let hashes = c[start + 1..].iter().take_while(|x| **x == '#').count();
+    let open = start + 1 + hashes;
+    let end = |k: &usize| c[*k] == '"' && c[k + 1..].iter().take_while(|x| **x == '#').count() >= hashes;
+    (c.get(open) == Some(&'"'))
+        .then(|| (open + 1..c.len()).find(end).map_or(c.len(), |k| k + 1 + hashes))
 }
 
 /// `units/layer.rs` → units, layer; `lib.rs` → nothing.
