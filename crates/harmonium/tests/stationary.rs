@@ -266,3 +266,54 @@ fn threads_and_seeds() {
     chains.sweep(&machine.at(1.0), &clamps, 2).unwrap();
     assert_eq!(*chains.states(), one);
 }
+
+/// A machine large enough for the fixed-point engine, with a visible layer small enough to enumerate: 8 × 512
+/// in single precision. Weights rounded to 2⁻¹¹ move the logits of v by some thousandths, far below the floor.
+#[test]
+fn fixed_point_engine() {
+    for (kind_v, kind_h) in
+        [(Kind::Binary, Kind::Binary), (Kind::Spin, Kind::Binary), (Kind::Potts { q: 3 }, Kind::Spin)]
+    {
+        let d = &mut Dice(800);
+        let n_v = if kind_v.columns() == 1 { 8 } else { 5 };
+        let mut machine = Machine::rbm(layer(kind_v, n_v, d), layer(kind_h, 512, d));
+        // Couplings of order 1/√512 keep the visible units alive.
+        machine.coupling_mut(0).w_mut().mapv_inplace(|_| d.between(-0.09, 0.1));
+        let single: Machine<f32> = machine.cast();
+        let machine: Machine<f64> = single.cast();
+        let log_z = machine.exact().at(BETA).log_z().unwrap();
+        let states = kind_v.states().unwrap() as usize;
+        let all: Vec<Vec<f64>> = (0..states.pow(n_v as u32))
+            .map(|code| {
+                (0..n_v).map(|i| kind_v.value((code / states.pow(i as u32) % states) as u32)).collect()
+            })
+            .collect();
+        let v = machine.data(vec![batch_of(machine.layer(0), &all)]).unwrap();
+        let free_energy = machine.at(BETA).free_energy(&v).unwrap();
+        let p: Vec<f64> = free_energy.iter().map(|f| (-f - log_z).exp()).collect();
+        assert!((p.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+        let table: Vec<_> = all.iter().cloned().map(|x| vec![x]).zip(p.iter().copied()).collect();
+        let dice = &mut Dice(9);
+        let rows: Vec<_> =
+            (0..CHAINS).map(|_| pick(&table, dice.between(0.0, 1.0))[0].clone()).collect();
+        let start = batch_of(machine.layer(0), &rows);
+        let values = machine.layer(0).values(&start);
+        let start = single.data(vec![single.layer(0).batch(values.view()).unwrap()]).unwrap();
+        let mut chains = Chains::new(start, 17, 1);
+        chains.sweep(&single.at(BETA), &Clamps::none(&single), 3).unwrap();
+        let got = single.layer(0).values(chains.states().layer(0).unwrap());
+        let mut count: HashMap<Vec<i64>, f64> = HashMap::new();
+        for row in got.rows() {
+            *count.entry(row.iter().map(|x| *x as i64).collect()).or_default() += 1.0 / CHAINS as f64;
+        }
+        let key = |x: &Vec<f64>| -> Vec<i64> { x.iter().map(|x| *x as i64).collect() };
+        let tv: f64 = 0.5
+            * all
+                .iter()
+                .zip(&p)
+                .map(|(x, p)| (p - count.get(&key(x)).unwrap_or(&0.0)).abs())
+                .sum::<f64>();
+        let tv = tv / floor(p.iter().copied());
+        assert!(tv < 2.0, "{kind_v}-{kind_h}: {tv:.2} floors");
+    }
+}

@@ -3,6 +3,7 @@
 mod build;
 mod coupling;
 mod energy;
+mod fixed;
 mod moments;
 mod normalise;
 mod parameters;
@@ -50,6 +51,7 @@ pub struct Member<T> {
 pub struct Machine<T = f32> {
     members: Vec<Member<T>>,
     couplings: Vec<Coupling<T>>,
+    cache: fixed::Cache,
 }
 
 impl<T: Real> Machine<T> {
@@ -79,7 +81,7 @@ impl<T: Real> Machine<T> {
                 return Err(Error::value("coupling", "one coupling for each pair", pair));
             }
         }
-        Ok(Self { members, couplings })
+        Ok(Self { members, couplings, cache: fixed::Cache::default() })
     }
 
     /// The layers with their names and roles.
@@ -116,6 +118,7 @@ impl<T: Real> Machine<T> {
     }
     /// Coupling `c`, to be changed.
     pub fn coupling_mut(&mut self, c: usize) -> &mut Coupling<T> {
+        self.cache.invalidate();
         &mut self.couplings[c]
     }
     /// The coupling between two layers, in either order.
@@ -179,6 +182,7 @@ impl<T: Real> Machine<T> {
         Machine {
             members: members.collect(),
             couplings: self.couplings.iter().map(Coupling::cast).collect(),
+            cache: fixed::Cache::default(),
         }
     }
 

@@ -29,10 +29,13 @@ impl<T: Real> Tempered<'_, T> {
         for l in 0..machine.len() {
             let layer = self.layer(l);
             let (x, stats) = if averaged.contains(&l) {
-                let inputs = self.inputs(l, states)?;
-                let mut mean = Array2::zeros(inputs.dim());
-                layer.mean_into(&inputs, &mut mean);
-                (mean, layer.mean_stats(&inputs, wts))
+                let mean = self.mean_for_moments(l, states)?;
+                let stats = match layer.kind().params() {
+                    // The mean is the only sufficient statistic.
+                    ["theta"] => column_sums(&mean, wts),
+                    _ => layer.mean_stats(&self.inputs(l, states)?, wts),
+                };
+                (mean, stats)
             } else {
                 let x = states.layer(l)?;
                 (layer.dense(x), layer.stats(x, wts))
@@ -78,6 +81,16 @@ fn total_weight(rows: usize, wts: Option<&[f64]>) -> Result<f64> {
         },
     };
     if total > 0.0 { Ok(total) } else { Err(Error::value("sum of the weights", "positive", total)) }
+}
+
+/// Weighted sums of the columns, as one row.
+fn column_sums<T: Real>(x: &Array2<T>, wts: Option<&[f64]>) -> Array2<f64> {
+    let mut sums = Array2::zeros((1, x.ncols()));
+    for (r, row) in x.rows().into_iter().enumerate() {
+        let wt = wts.map_or(1.0, |w| w[r]);
+        sums.iter_mut().zip(row).for_each(|(s, x)| *s += wt * x.f64());
+    }
+    sums
 }
 
 /// $a^\top b$.

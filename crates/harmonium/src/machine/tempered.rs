@@ -2,7 +2,7 @@
 
 use super::{Machine, Role, product};
 use crate::{Batch, Error, Layer, Real, Result, States};
-use harmonium_kernels::Key;
+use harmonium_kernels::{Key, fixed};
 use ndarray::Array2;
 use std::borrow::Cow;
 
@@ -87,9 +87,45 @@ impl<'m, T: Real> Tempered<'m, T> {
     /// # Errors
     /// As for [`mean`](Self::mean).
     pub fn sample(&self, l: usize, states: &States<T>, key: Key) -> Result<Batch<T>> {
-        self.must_factorise("an independent sample of a layer", &[l])?;
         let mut out = self.layer(l).zeros(states.rows());
-        self.layer(l).sample_into(&self.inputs(l, states)?, key, &mut out);
+        self.sample_into(l, states, key, &mut out)?;
+        Ok(out)
+    }
+
+    /// [`sample`](Self::sample) into the caller's batch.
+    ///
+    /// A large machine in single precision is sampled in fixed point: exactly, but for its weights rounded
+    /// to a step (2⁻¹¹ or so) that shifts no logit by more than
+    /// [`TOLERANCE`](harmonium_kernels::fixed::TOLERANCE) in the worst of all states, some thousandths as a
+    /// rule. Weights too large for that, and double precision, take the slower path without rounding.
+    ///
+    /// # Errors
+    /// As for [`mean`](Self::mean).
+    pub fn sample_into(&self, l: usize, states: &States<T>, key: Key, out: &mut Batch<T>) -> Result<()> {
+        self.must_factorise("an independent sample of a layer", &[l])?;
+        let layer = self.layer(l);
+        assert_eq!((out.rows(), out.cols()), (states.rows(), layer.len()), "a batch that fits");
+        if let Batch::Bits(bits) = out {
+            let sample = |field: fixed::Field<'_>| field.sample(key, bits.words_mut());
+            if self.machine.with_fixed_field(l, layer, self.beta, states, sample) {
+                return Ok(());
+            }
+        }
+        layer.sample_into(&self.inputs(l, states)?, key, out);
+        Ok(())
+    }
+
+    /// Conditional means of layer `l` for moments: from the same rounded weights as the samples, where those
+    /// are used, so that both phases belong to one machine.
+    pub(super) fn mean_for_moments(&self, l: usize, states: &States<T>) -> Result<Array2<T>> {
+        let layer = self.layer(l);
+        let mut out = Array2::zeros((states.rows(), layer.width()));
+        let filled = T::as_f32_mut(product::slice_mut(&mut out)).is_some_and(|means| {
+            self.machine.with_fixed_field(l, layer, self.beta, states, |field| field.means(means))
+        });
+        if !filled {
+            layer.mean_into(&self.inputs(l, states)?, &mut out);
+        }
         Ok(out)
     }
 

@@ -1,7 +1,7 @@
 //! One sweep: every layer is sampled once given the others.
 
 use super::{Clamp, Clamps};
-use crate::{Batch, Bits, Coupling, Kind, Layer, Machine, Real, Result, Role, States, Tempered};
+use crate::{Batch, Bits, Coupling, Error, Kind, Layer, Machine, Real, Result, Role, States, Tempered};
 use harmonium_kernels::{Key, Stream};
 use ndarray::Array2;
 
@@ -76,7 +76,6 @@ pub fn sweep<T: Real>(
             states.layer(l)?;
             continue;
         }
-        let inputs = model.inputs(l, states)?;
         let lateral = model.machine().couplings().iter().find(|c| c.ends() == (l, l));
         let mask = match clamps.layer(l) {
             Clamp::Units(mask) => Some(mask),
@@ -86,25 +85,24 @@ pub fn sweep<T: Real>(
         match lateral {
             Some(coupling) => {
                 states.layer(l)?;
+                let inputs = model.inputs(l, states)?;
                 let mut x = states.take(l).expect("just seen");
                 unit_by_unit(layer, coupling, T::of(model.beta()), &inputs, mask, key, &mut x);
                 states.set(l, x);
             }
             None => {
                 let old = states.take(l);
-                let mut x = match (&old, mask) {
-                    (Some(_), None) => old.clone().expect("just seen"),
-                    _ => layer.zeros(inputs.nrows()),
+                let (mut x, kept) = match mask {
+                    None => (old.unwrap_or_else(|| layer.zeros(states.rows())), None),
+                    Some(mask) => {
+                        let missing = || {
+                            Error::shape(format!("states of the clamped layer {l}"), "a batch", "none")
+                        };
+                        (layer.zeros(states.rows()), Some((old.ok_or_else(missing)?, mask)))
+                    }
                 };
-                layer.sample_into(&inputs, key, &mut x);
-                if let Some(mask) = mask {
-                    let old = old.ok_or_else(|| {
-                        crate::Error::shape(
-                            format!("states of the clamped layer {l}"),
-                            "a batch",
-                            "none",
-                        )
-                    })?;
+                model.sample_into(l, states, key, &mut x)?;
+                if let Some((old, mask)) = kept {
                     x.copy_masked(&old, mask);
                 }
                 states.set(l, x);
