@@ -4,7 +4,9 @@
 //! a Gray-code step multiplies every $e^{sy}$ by a factor known beforehand. A state then costs two
 //! multiplications and an addition for each traced unit, where $\ln(1+e^x)$ would cost ten times as much.
 
-use super::walk::{Gray, Problem, REFRESH, Runner};
+use super::gray::Gray;
+use super::problem::{Problem, Runner};
+use super::walk::REFRESH;
 use crate::Kind;
 use rayon::prelude::*;
 

@@ -6,7 +6,9 @@
 //! learning are one program.
 
 mod binary;
+mod gray;
 mod plan;
+mod problem;
 mod quadrature;
 mod walk;
 
