@@ -6,6 +6,7 @@ mod container;
 mod error;
 pub mod estimate;
 pub mod exact;
+pub mod io;
 pub mod machine;
 pub mod sample;
 mod states;

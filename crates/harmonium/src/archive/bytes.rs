@@ -19,9 +19,8 @@ impl Archive {
     }
 
     fn bytes(&self) -> Checked<Vec<u8>> {
-        let mut out = Writer::default();
-        out.text.insert("format".into(), FORMAT.into());
-        out.text.insert("version".into(), VERSION.to_string());
+        let text = [("format", FORMAT.into()), ("version", VERSION.to_string())];
+        let mut out = Writer::new(text.map(|(key, text)| (key.into(), text)).into());
         for (name, tensor) in &self.tensors {
             match tensor {
                 Tensor::F32(x) => put(&mut out, name, Dtype::F32, x, f32::to_le_bytes),

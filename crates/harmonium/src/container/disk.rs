@@ -11,8 +11,8 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).map_err(|source| io_error(path, source))
 }
 
-/// The header of a file, without reading its arrays.
-pub(super) fn read_header(path: &Path) -> Result<Header> {
+/// The header of a file, without reading its arrays (so the checksum is not verified).
+pub(crate) fn read_header(path: &Path) -> Result<Header> {
     let run = || -> io::Result<std::result::Result<Header, String>> {
         let mut file = File::open(path)?;
         let size = file.metadata()?.len();

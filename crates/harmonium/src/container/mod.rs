@@ -10,15 +10,14 @@
 mod disk;
 mod header;
 
-pub(crate) use disk::{read, replace};
+pub(crate) use disk::{read, read_header, replace};
 pub(crate) use header::{Dtype, Header, Info};
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use twox_hash::XxHash3_64;
 
 /// Name of the array that ends the file.
-const CHECKSUM: &str = "__checksum__";
+pub(crate) const CHECKSUM: &str = "__checksum__";
 /// Bytes of the checksum.
 const CHECKSUM_LEN: usize = 8;
 /// Longest header that safetensors readers accept.
@@ -28,14 +27,17 @@ pub(crate) const MAX_HEADER: usize = 100_000_000;
 pub(crate) type Checked<T> = std::result::Result<T, String>;
 
 /// Text and arrays by name, to be written.
-#[derive(Default)]
 pub(crate) struct Writer {
-    /// Free text by key.
-    pub(crate) text: BTreeMap<String, String>,
+    text: BTreeMap<String, String>,
     arrays: Vec<(String, Dtype, Vec<usize>, Vec<u8>)>,
 }
 
 impl Writer {
+    /// A file with this text and no array yet.
+    pub(crate) fn new(text: BTreeMap<String, String>) -> Self {
+        Self { text, arrays: Vec::new() }
+    }
+
     /// Adds an array, given the little-endian bytes of its numbers in row-major order.
     pub(crate) fn put<const N: usize>(
         &mut self,
@@ -135,12 +137,6 @@ impl<'b> Reader<'b> {
         });
         Ok(Self { text: header.text, arrays: arrays.collect(), has_checksum })
     }
-
-    /// The text of this key.
-    pub(crate) fn text(&self, key: &str) -> Checked<&str> {
-        let text = self.text.get(key).map(String::as_str);
-        text.ok_or_else(|| format!("its metadata have no `{key}`"))
-    }
 }
 
 impl Header {
@@ -174,21 +170,16 @@ fn header_length(length: [u8; 8], available: u64) -> Checked<usize> {
     }
 }
 
-/// The header of a file on disk, without reading its arrays (the checksum is not verified).
-pub(crate) fn read_header(path: &Path) -> crate::Result<Header> {
-    disk::read_header(path)
-}
-
-/// Checks the `format` and `version` texts. A version that is newer than `newest` is refused by number:
+/// Checks the `format` and `version` texts and returns the version. One that is newer than `newest` is refused by number:
 /// what an unknown version means cannot be guessed.
-pub(crate) fn check_version(text: &BTreeMap<String, String>, format: &str, newest: u32) -> Checked<()> {
+pub(crate) fn check_version(text: &BTreeMap<String, String>, format: &str, newest: u32) -> Checked<u32> {
     match text.get("format") {
         Some(f) if f == format => {}
         Some(f) => return Err(format!("it is a `{f}` file, not a `{format}` file")),
-        None => return Err(format!("it is not a `{format}` file")),
+        None => return Err(format!("it names no format; a `{format}` file was expected")),
     }
     match text.get("version").map(|v| v.parse::<u32>()) {
-        Some(Ok(v)) if (1..=newest).contains(&v) => Ok(()),
+        Some(Ok(v)) if (1..=newest).contains(&v) => Ok(v),
         Some(Ok(v)) if v > newest => {
             Err(format!("it has version {v} of `{format}`; this library reads up to {newest}"))
         }

@@ -1,5 +1,5 @@
 //! What the tests share: generic machines of every kind, and their twins in the oracle.
-#![allow(dead_code, missing_docs)]
+#![allow(dead_code, missing_docs, unreachable_pub)]
 
 use harmonium::{Kind, Layer, Machine, Real, States};
 use harmonium_oracle as oracle;
