@@ -5,6 +5,8 @@
 //! run over them. It is the only crate of the workspace in which `unsafe` may appear, and every fast
 //! kernel has a slow twin in [`reference`] that it is tested against.
 
+#[doc(hidden)]
+pub mod bench_support;
 mod bernoulli;
 pub mod bits;
 mod codes;

@@ -36,6 +36,15 @@ pub(crate) fn margin(x: i16, r: u16) -> i16 {
     (high(e, !r) as i16).wrapping_sub((r >> 1) as i16)
 }
 
+/// The least and the largest 2^16·σ(−|x|) over the true logits that round to `x` (with 0.01 for the rounding of
+/// f32): below the first r is certain to mean the less likely value, above the second the other one.
+pub(crate) fn thresholds(x: i16) -> (f64, f64) {
+    let a = f64::from(x).abs();
+    let at = |a: f64| 65536.0 / (1.0 + libm::exp(a / 2048.0));
+    let saturated = x == i16::MIN || x.abs() == 32767;
+    (if saturated { 0.0 } else { at(a + 0.51) }, at(a - 0.51))
+}
+
 /// How 32 units are decided on some instruction set: (values, open units), bit c for unit c.
 pub(crate) trait Decide {
     /// # Safety
@@ -278,11 +287,7 @@ mod tests {
     fn no_decided_unit_is_wrong() {
         let mut open = 0.0;
         for x in i16::MIN..=i16::MAX {
-            let a = f64::from(x).abs();
-            let threshold = |a: f64| 65536.0 / (1.0 + libm::exp(a / 2048.0));
-            let saturated = x == i16::MIN || x.abs() == 32767;
-            let least = if saturated { 0.0 } else { threshold(a + 0.51) };
-            let most = threshold(a - 0.51);
+            let (least, most) = thresholds(x);
             let less_likely = last(|r| margin(x, r) > OPEN);
             let likely = last(|r| margin(x, r) >= -OPEN) + 1;
             assert!(f64::from(less_likely + 1) <= least, "x = {x}: r = {less_likely}");

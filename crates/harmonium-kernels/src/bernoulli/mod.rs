@@ -149,3 +149,60 @@ pub(crate) fn pack(sampled: &[u32], rows: usize, n: usize, out: &mut [u64]) {
         out[stride - 1] &= last;
     }
 }
+
+/// Goes through all logits and all random numbers: (wrong decisions, open ones).
+pub(crate) fn check_every_decision(isa: Isa) -> (u64, u64) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    {
+        use crate::isa::Level;
+        use decide::x86;
+        #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
+        fn avx2() -> (u64, u64) {
+            // SAFETY: this function has the features that the decision needs.
+            unsafe { every_decision::<x86::Avx2>() }
+        }
+        #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,avx512f,avx512bw,avx512dq,avx512vl")]
+        fn avx512() -> (u64, u64) {
+            // SAFETY: this function has the features that the decision needs.
+            unsafe { every_decision::<x86::Avx512>() }
+        }
+        match isa.level() {
+            Level::Portable => {}
+            // SAFETY: an `Isa` of this level exists only if its features were detected.
+            Level::Avx2 => return unsafe { avx2() },
+            // SAFETY: as above.
+            Level::Avx512 => return unsafe { avx512() },
+        }
+    }
+    let _ = isa;
+    // SAFETY: the portable decision needs no feature.
+    unsafe { every_decision::<Portable>() }
+}
+
+/// # Safety
+/// The instruction set of `D` must be present.
+#[inline(always)]
+unsafe fn every_decision<D: Decide>() -> (u64, u64) {
+    let (mut wrong, mut unsettled) = (0, 0);
+    for x in i16::MIN..=i16::MAX {
+        let (least, most) = decide::thresholds(x);
+        // The less likely value is right for r + 1 ≤ least, the likely one for r ≥ most.
+        let (last, first) = (least.floor() as i64 - 1, most.ceil() as i64);
+        for block in 0..2048 {
+            let r: Random = std::array::from_fn(|c| (32 * block + c) as u16);
+            // Bits of this block with r ≤ `to`.
+            let up_to = |to: i64| match to - 32 * block as i64 {
+                d if d < 0 => 0,
+                d if d >= 31 => u32::MAX,
+                d => (2 << d) - 1,
+            };
+            // SAFETY: the caller's promise.
+            let (values, open) = unsafe { D::decide(&[x; 32], &r) };
+            let less_likely = if x < 0 { values } else { !values };
+            let bad = less_likely & !up_to(last) | !less_likely & up_to(first - 1);
+            wrong += u64::from((bad & !open).count_ones());
+            unsettled += u64::from(open.count_ones());
+        }
+    }
+    (wrong, unsettled)
+}

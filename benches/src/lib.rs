@@ -1,0 +1,12 @@
+//! Side-by-side speed measurements: alternatives run in turn, round after round, and medians are compared.
+
+#![forbid(unsafe_code)]
+#![allow(clippy::print_stdout)]
+
+pub mod data;
+pub mod draws;
+pub mod half_sweep;
+pub mod machine;
+pub mod measure;
+pub mod moments;
+pub mod potts;

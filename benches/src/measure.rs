@@ -1,0 +1,54 @@
+//! Timing of alternatives in turn, and the lines that report their ratios.
+
+use std::time::{Duration, Instant};
+
+/// One alternative: its name and one run of it.
+pub struct Alternative<'a> {
+    /// What is printed.
+    pub name: &'static str,
+    /// One run.
+    pub run: Box<dyn FnMut() + Send + 'a>,
+}
+
+impl<'a> Alternative<'a> {
+    /// An alternative named `name`.
+    pub fn new(name: &'static str, run: impl FnMut() + Send + 'a) -> Self {
+        Self { name, run: Box::new(run) }
+    }
+}
+
+/// Runs all alternatives in turn for about `budget` (at least 9 rounds); the median time of each, in seconds.
+pub fn medians(alternatives: &mut [Alternative<'_>], budget: Duration) -> Vec<f64> {
+    for a in alternatives.iter_mut() {
+        (a.run)();
+    }
+    let mut times: Vec<Vec<f64>> = vec![vec![]; alternatives.len()];
+    let start = Instant::now();
+    while times[0].len() < 9 || (start.elapsed() < budget && times[0].len() < 5000) {
+        for (a, times) in alternatives.iter_mut().zip(&mut times) {
+            let t = Instant::now();
+            (a.run)();
+            times.push(t.elapsed().as_secs_f64());
+        }
+    }
+    times.iter_mut().map(|t| median(t)).collect()
+}
+
+/// The median of some times.
+pub fn median(times: &mut [f64]) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
+}
+
+/// Prints one line: how many times faster than the baseline, and what is aimed at.
+pub fn ratio(id: &str, value: f64, goal: f64) {
+    println!("ratio {id} {value:.2} goal {goal}");
+}
+
+/// Runs `f` on a pool of `threads` threads.
+///
+/// # Panics
+/// If the pool cannot be made.
+pub fn on_threads<R: Send>(threads: usize, f: impl FnOnce() -> R + Send) -> R {
+    rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a thread pool").install(f)
+}
