@@ -9,9 +9,10 @@ use std::path::Path;
 pub(crate) fn build() -> Outcome {
     let katex = root().join("docs/katex");
     let header = katex.join("header.html");
-    let flags = format!("-D warnings --html-in-header {}", header.display());
+    // The encoded form, since the path may contain spaces.
+    let flags = format!("-D\x1fwarnings\x1f--html-in-header\x1f{}", header.display());
     let args = ["doc", "--locked", "--workspace", "--no-deps", "--lib"];
-    run(cargo(&args).env("RUSTDOCFLAGS", flags))?;
+    run(cargo(&args).env("CARGO_ENCODED_RUSTDOCFLAGS", flags))?;
     let to = target().join("doc/katex");
     copy(&katex, &to).map_err(|why| format!("{}: {why}", to.display()))
 }
