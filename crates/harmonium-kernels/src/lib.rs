@@ -3,7 +3,7 @@
 //! This crate knows nothing of machines or layers. It holds the number type ([`Real`]), the random
 //! [`Stream`]s, bit-packed rows ([`bits`]) and the products, element-wise functions and samplers that
 //! run over them. It is the only crate of the workspace in which `unsafe` may appear, and every fast
-//! kernel has a slow twin in [`reference`] that it is tested against.
+//! kernel has a slow twin in [`mod@reference`] that it is tested against.
 
 #[doc(hidden)]
 pub mod bench_support;
