@@ -1,7 +1,7 @@
 //! A machine at an inverse temperature: inputs, conditional means, samples and free energies under e^{−βE}.
 
 use super::{Machine, Role, product};
-use crate::{Batch, Error, Layer, Real, Result, States};
+use crate::{Batch, Error, Kind, Layer, Real, Result, States};
 use harmonium_kernels::{Key, fixed};
 use ndarray::Array2;
 use std::borrow::Cow;
@@ -115,18 +115,24 @@ impl<'m, T: Real> Tempered<'m, T> {
         Ok(())
     }
 
-    /// Conditional means of layer `l` for moments: from the same rounded weights as the samples, where those
-    /// are used, so that both phases belong to one machine.
-    pub(super) fn mean_for_moments(&self, l: usize, states: &States<T>) -> Result<Array2<T>> {
+    /// Conditional means of layer `l` for moments, with their range when they come from the same rounded
+    /// weights as the samples: both phases then belong to one machine.
+    pub(super) fn mean_for_moments(
+        &self,
+        l: usize,
+        states: &States<T>,
+    ) -> Result<(Array2<T>, Option<fixed::Means>)> {
         let layer = self.layer(l);
         let mut out = Array2::zeros((states.rows(), layer.width()));
         let filled = T::as_f32_mut(product::slice_mut(&mut out)).is_some_and(|means| {
             self.machine.with_fixed_field(l, layer, self.beta, states, |field| field.means(means))
         });
-        if !filled {
-            layer.mean_into(&self.inputs(l, states)?, &mut out);
+        if filled {
+            let spin = layer.kind() == Kind::Spin;
+            return Ok((out, Some(if spin { fixed::Means::Spin } else { fixed::Means::Binary })));
         }
-        Ok(out)
+        layer.mean_into(&self.inputs(l, states)?, &mut out);
+        Ok((out, None))
     }
 
     /// The most probable state of each unit of layer `l` given the others.
