@@ -137,6 +137,50 @@ impl<T: Real> Batch<T> {
         }
     }
 
+    /// Exchanges row `r` with row `s` of `other`, a batch of the same layer.
+    pub(crate) fn swap_row(&mut self, r: usize, other: &mut Self, s: usize) {
+        match (self, other) {
+            (Self::Bits(a), Self::Bits(b)) => a.row_mut(r).swap_with_slice(b.row_mut(s)),
+            (Self::Codes(a), Self::Codes(b)) => swap_rows(a, r, b, s),
+            (Self::Reals(a), Self::Reals(b)) => swap_rows(a, r, b, s),
+            _ => panic!("a layer's batches have one form"),
+        }
+    }
+
+    /// All rows of the given batches of one layer, in order.
+    fn stack(parts: &[&Self]) -> Self {
+        fn rows<A: Clone>(parts: Vec<&Array2<A>>) -> Array2<A> {
+            let views: Vec<_> = parts.iter().map(|x| x.view()).collect();
+            ndarray::concatenate(ndarray::Axis(0), &views).expect("equally many columns")
+        }
+        let other = "a layer's batches have one form";
+        match parts[0] {
+            Self::Bits(first) => {
+                let bits = parts.iter().map(|p| match p {
+                    Self::Bits(b) => b,
+                    _ => panic!("{other}"),
+                });
+                let words: Vec<u64> = bits.flat_map(|b| b.words.iter().copied()).collect();
+                let rows = parts.iter().map(|p| p.rows()).sum();
+                Self::Bits(Bits { rows, cols: first.cols, words })
+            }
+            Self::Codes(_) => {
+                let codes = parts.iter().map(|p| match p {
+                    Self::Codes(c) => c,
+                    _ => panic!("{other}"),
+                });
+                Self::Codes(rows(codes.collect()))
+            }
+            Self::Reals(_) => {
+                let reals = parts.iter().map(|p| match p {
+                    Self::Reals(x) => x,
+                    _ => panic!("{other}"),
+                });
+                Self::Reals(rows(reals.collect()))
+            }
+        }
+    }
+
     /// Copies the units of `from` whose bit in `mask` is set; the others stay as they are.
     pub(crate) fn copy_masked(&mut self, from: &Self, mask: &Bits) {
         match (self, from) {
@@ -149,6 +193,13 @@ impl<T: Real> Batch<T> {
             (Self::Reals(to), Self::Reals(from)) => copy_where(to, from, mask),
             _ => panic!("a layer's batches have one form"),
         }
+    }
+}
+
+fn swap_rows<A>(a: &mut Array2<A>, r: usize, b: &mut Array2<A>, s: usize) {
+    let mut b = b.row_mut(s);
+    for (a, b) in a.row_mut(r).iter_mut().zip(b.iter_mut()) {
+        std::mem::swap(a, b);
     }
 }
 
@@ -221,5 +272,33 @@ impl<T: Real> States<T> {
     pub fn select(&self, rows: &[usize]) -> Self {
         let layers = self.layers.iter().map(|b| b.as_ref().map(|b| b.select(rows))).collect();
         Self { layers, rows: rows.len() }
+    }
+
+    /// Exchanges row `r` with row `s` of `other` in every layer that both hold.
+    pub(crate) fn swap_row(&mut self, r: usize, other: &mut Self, s: usize) {
+        for (a, b) in self.layers.iter_mut().zip(&mut other.layers) {
+            if let (Some(a), Some(b)) = (a, b) {
+                a.swap_row(r, b, s);
+            }
+        }
+    }
+
+    /// All rows of the given states, in order; a layer is held when all hold it.
+    pub(crate) fn stack(parts: &[Self]) -> Self {
+        let layers = (0..parts[0].len()).map(|l| {
+            let batches: Option<Vec<_>> = parts.iter().map(|p| p.get(l)).collect();
+            batches.map(|b| Batch::stack(&b))
+        });
+        Self { layers: layers.collect(), rows: parts.iter().map(Self::rows).sum() }
+    }
+
+    /// Whether row `r` is the same in the given layers, which both hold.
+    pub(crate) fn row_equals(&self, other: &Self, layers: &[usize], r: usize) -> bool {
+        layers.iter().all(|&l| match (self.get(l), other.get(l)) {
+            (Some(Batch::Bits(a)), Some(Batch::Bits(b))) => a.row(r) == b.row(r),
+            (Some(Batch::Codes(a)), Some(Batch::Codes(b))) => a.row(r) == b.row(r),
+            (Some(Batch::Reals(a)), Some(Batch::Reals(b))) => a.row(r) == b.row(r),
+            _ => false,
+        })
     }
 }

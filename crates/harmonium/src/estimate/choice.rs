@@ -1,6 +1,10 @@
 //! Which estimator, as configurations name it; what it is made from; where it applies.
 
-use super::{Cd, Exact, NegativePhase, Pcd};
+use super::applicable;
+use super::{
+    Cd, Exact, Fpcd, FpcdParams, Jarzynski, JarzynskiParams, NegativePhase, Pcd, Pl, Pt, PtParams, Ptt,
+    PttParams, Tap, TapParams, Ucd, UcdParams,
+};
 use crate::sample::{Order, purpose, sweep};
 use crate::{Clamps, Error, Key, Machine, Real, Result, Role, States};
 use harmonium_kernels::Stream;
@@ -29,6 +33,20 @@ pub enum Estimator {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         chains: Option<usize>,
     },
+    /// Persistent chains driven by extra weights that decay quickly.
+    Fpcd(FpcdParams),
+    /// Parallel tempering in β.
+    Pt(PtParams),
+    /// Parallel trajectory tempering.
+    Ptt(PttParams),
+    /// Mean field with Plefka's corrections.
+    Tap(TapParams),
+    /// Pseudo-likelihood.
+    Pl,
+    /// Unbiased contrastive divergence.
+    Ucd(UcdParams),
+    /// Persistent chains with Jarzynski's weights.
+    Jarzynski(JarzynskiParams),
 }
 
 /// What an estimator is made from.
@@ -80,8 +98,19 @@ pub(crate) fn complete<T: Real>(
 
 impl Estimator {
     /// Every estimator, with all settings left open.
-    pub const ALL: &'static [Self] =
-        &[Self::Exact, Self::Cd { sweeps: None }, Self::Pcd { sweeps: None, chains: None }];
+    pub const ALL: &'static [Self] = &[
+        Self::Exact,
+        Self::Cd { sweeps: None },
+        Self::Pcd { sweeps: None, chains: None },
+        Self::Fpcd(FpcdParams::DEFAULT),
+        Self::Pt(PtParams::DEFAULT),
+        Self::Ptt(PttParams::DEFAULT),
+        // Of all orders the first asks least of a machine.
+        Self::Tap(TapParams { order: 1, ..TapParams::DEFAULT }),
+        Self::Pl,
+        Self::Ucd(UcdParams::DEFAULT),
+        Self::Jarzynski(JarzynskiParams::DEFAULT),
+    ];
 
     /// Name, as in configurations.
     pub fn name(&self) -> &'static str {
@@ -89,6 +118,13 @@ impl Estimator {
             Self::Exact => "exact",
             Self::Cd { .. } => "cd",
             Self::Pcd { .. } => "pcd",
+            Self::Fpcd(_) => "fpcd",
+            Self::Pt(_) => "pt",
+            Self::Ptt(_) => "ptt",
+            Self::Tap(_) => "tap",
+            Self::Pl => "pl",
+            Self::Ucd(_) => "ucd",
+            Self::Jarzynski(_) => "jarzynski",
         }
     }
 
@@ -105,6 +141,17 @@ impl Estimator {
                 Err(e) => Some(e.to_string()),
             },
             Self::Cd { .. } | Self::Pcd { .. } => None,
+            Self::Fpcd(_) => {
+                applicable::condition(machine).or_else(|| applicable::unbounded_pair(machine))
+            }
+            Self::Pt(_) | Self::Ptt(_) | Self::Jarzynski(_) => applicable::condition(machine),
+            Self::Tap(p) => {
+                applicable::condition(machine).or_else(|| applicable::mean_field(machine, p.order))
+            }
+            Self::Pl => {
+                applicable::hidden_coupled(machine).or_else(|| applicable::infinite_sum(machine))
+            }
+            Self::Ucd(_) => applicable::lateral(machine),
         }
     }
 
@@ -135,6 +182,13 @@ impl Estimator {
             Self::Pcd { sweeps, chains } => {
                 Box::new(Pcd::new(setup, chains.unwrap_or(setup.batch), sweeps.unwrap_or(1))?)
             }
+            Self::Fpcd(params) => Box::new(Fpcd::new(setup, params.clone())?),
+            Self::Pt(params) => Box::new(Pt::new(setup, params.clone())?),
+            Self::Ptt(params) => Box::new(Ptt::new(setup, params.clone())?),
+            Self::Tap(params) => Box::new(Tap::new(setup, params.clone())?),
+            Self::Pl => Box::new(Pl::new(setup)?),
+            Self::Ucd(params) => Box::new(Ucd::new(setup, params.clone())?),
+            Self::Jarzynski(params) => Box::new(Jarzynski::new(setup, params.clone())?),
         })
     }
 }

@@ -1,17 +1,33 @@
 //! Estimators of the negative phase, siblings behind one interface.
 
+mod applicable;
 mod cd;
 mod choice;
 mod exact;
+mod fpcd;
+mod jarzynski;
 mod pcd;
+mod pl;
+mod pt;
+mod ptt;
+mod tap;
+mod ucd;
 
+pub use applicable::applicable;
 pub use cd::Cd;
 pub use choice::{Estimator, Setup};
 pub use exact::Exact;
+pub use fpcd::{Fpcd, FpcdParams};
+pub use jarzynski::{Jarzynski, JarzynskiParams};
 pub use pcd::Pcd;
+pub use pl::Pl;
+pub use pt::{Pt, PtParams};
+pub use ptt::{Ptt, PttParams};
+pub use tap::{Expansion, Tap, TapParams};
+pub use ucd::{Ucd, UcdParams};
 
 use crate::machine::{Parameters, Tempered};
-use crate::{Archive, Machine, Real, Result, Role, States};
+use crate::{Archive, Chains, Error, Machine, Real, Result, Role, States};
 
 /// What an estimator may look at during one update.
 #[derive(Clone, Copy)]
@@ -90,4 +106,14 @@ pub(crate) fn averaged<T: Real>(machine: &Machine<T>) -> Vec<usize> {
         }
     }
     set
+}
+
+/// Chains from a checkpoint, when they have as many rows and layers as those they replace.
+fn chains_like<T: Real>(old: &Chains<T>, new: Chains<T>) -> Result<Chains<T>> {
+    let shape = |c: &Chains<T>| (c.states().len(), c.states().rows());
+    if shape(old) != shape(&new) {
+        let (expected, got) = (format!("{:?}", shape(old)), format!("{:?}", shape(&new)));
+        return Err(Error::shape("layers and rows of the chains in a checkpoint", expected, got));
+    }
+    Ok(new)
 }

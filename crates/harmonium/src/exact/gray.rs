@@ -41,7 +41,7 @@ mod tests {
     fn visits_every_state_once() {
         for radix in [vec![], vec![2], vec![2, 2, 2], vec![3, 2, 4], vec![5, 3]] {
             let mut gray = Gray::new(radix.clone());
-            let mut digits = vec![0; radix.len()];
+            let mut digits = vec![0_usize; radix.len()];
             let mut seen = HashSet::from([digits.clone()]);
             while let Some((j, a)) = gray.step() {
                 assert_eq!(digits[j].abs_diff(a), 1);

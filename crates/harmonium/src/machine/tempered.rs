@@ -178,7 +178,7 @@ impl<'m, T: Real> Tempered<'m, T> {
         Ok(log_weight.into_iter().map(|x| -x).collect())
     }
 
-    pub(super) fn must_factorise(&self, what: &'static str, set: &[usize]) -> Result<()> {
+    pub(crate) fn must_factorise(&self, what: &'static str, set: &[usize]) -> Result<()> {
         let inside = |c: &&super::Coupling<T>| set.contains(&c.ends().0) && set.contains(&c.ends().1);
         match self.machine.couplings().iter().find(inside) {
             None => Ok(()),

@@ -1,7 +1,7 @@
 //! Markov chains: their states, their seed and how far they have come.
 
 use super::{Clamps, Order, sweep};
-use crate::{Machine, Real, Result, States, Tempered};
+use crate::{Archive, Error, Machine, Real, Result, States, Tempered};
 use harmonium_kernels::Key;
 
 /// A set of chains that sweep together.
@@ -74,5 +74,28 @@ impl<T: Real> Chains<T> {
         for l in (0..machine.len()).filter(|l| !needed.contains(l)) {
             self.states.take(l);
         }
+    }
+    /// Puts everything the next sweep depends on into `archive`, below `name`.
+    pub fn save(&self, archive: &mut Archive, name: &str) {
+        archive.put_states(&format!("{name}/states"), &self.states);
+        let counters = [self.seed, u64::from(self.purpose), self.sweeps];
+        archive.put_u64s(format!("{name}/counters"), &counters);
+    }
+
+    /// Chains as [`save`](Self::save) left them: they go on bit for bit.
+    ///
+    /// # Errors
+    /// When the archive does not hold them.
+    pub fn load(archive: &Archive, name: &str) -> Result<Self> {
+        let counters = archive.u64s(&format!("{name}/counters"))?;
+        let &[seed, purpose, sweeps] = counters.as_slice() else {
+            return Err(Error::shape("counters of chains", 3, counters.len()));
+        };
+        Ok(Self {
+            states: archive.states(&format!("{name}/states"))?,
+            seed,
+            purpose: purpose as u32,
+            sweeps,
+        })
     }
 }

@@ -1,10 +1,23 @@
-//! Block-Gibbs sampling: sweeps over the layers, with any unit of any row clamped.
+//! Block-Gibbs sampling: sweeps over the layers with any unit clamped, and exchanges between ensembles.
 
+mod bennett;
 mod chains;
 mod clamps;
+mod coupled;
+mod density;
+mod exchange;
 mod gibbs;
 pub mod purpose;
+mod tempering;
+mod trajectory;
 
+pub use bennett::{LogRatio, bennett};
 pub use chains::Chains;
 pub use clamps::{Clamp, Clamps};
+pub use coupled::coupled_sweep;
+pub use density::{hidden_traced, log_density};
+pub use exchange::{Exchange, acceptance, exchange, log_ratio};
 pub use gibbs::{Order, sweep};
+pub use tempering::Tempering;
+pub use trajectory::{Equilibration, Trajectory};
+pub(crate) use trajectory::{between, log_z_uncoupled, mean_acceptance, uncoupled};

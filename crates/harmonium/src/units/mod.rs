@@ -19,6 +19,7 @@ mod given;
 mod half_line;
 mod kind;
 mod layer;
+mod one;
 mod poisson;
 mod potts;
 mod relu;
