@@ -67,7 +67,7 @@ impl<T: Real> NegativePhase<T> for Pt<T> {
     fn estimate(&mut self, context: &Context<'_, T>, out: &mut Parameters<T>) -> Result<Info> {
         let machine = context.model.machine();
         self.updates += 1;
-        if self.params.adapt_every > 0 && self.updates % self.params.adapt_every == 0 {
+        if self.params.adapt_every > 0 && self.updates.is_multiple_of(self.params.adapt_every) {
             self.tempering.adapt();
         }
         for _ in 0..self.params.sweeps {

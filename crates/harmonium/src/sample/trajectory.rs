@@ -191,7 +191,7 @@ impl<T: Real> Trajectory<T> {
             let last = &self.rungs[self.len() - 1];
             series.push(super::log_density(&last.machine.at(1.0), last.chains.states())?);
             thinned.offer(last.chains.states());
-            if series.len() >= least.max(2) && series.len() % 5 == 0 {
+            if series.len() >= least.max(2) && series.len().is_multiple_of(5) {
                 autocorrelation = autocorrelation_time(&series);
                 if series.len() as f64 >= 20.0 * autocorrelation {
                     break;
@@ -315,7 +315,7 @@ impl<T: Real> Thinned<T> {
 
     fn offer(&mut self, states: &States<T>) {
         self.offered += 1;
-        if self.offered % self.stride != 0 {
+        if !self.offered.is_multiple_of(self.stride) {
             return;
         }
         self.kept.push(states.clone());
@@ -345,7 +345,7 @@ fn autocorrelation_time(series: &[Vec<f64>]) -> f64 {
         sum / ((rounds - lag) * chains) as f64
     };
     let variance = covariance(0);
-    if !(variance > 0.0) {
+    if variance <= 0.0 || variance.is_nan() {
         return 1.0;
     }
     let mut tau = 1.0;
