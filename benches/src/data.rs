@@ -11,7 +11,7 @@ impl Source {
         Self(seed)
     }
     /// 64 random bits.
-    pub fn next(&mut self) -> u64 {
+    pub fn word(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let x = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -19,7 +19,7 @@ impl Source {
     }
     /// Uniform in [0, 1).
     pub fn unit(&mut self) -> f32 {
-        (self.next() >> 40) as f32 / (1u64 << 24) as f32
+        (self.word() >> 40) as f32 / (1u64 << 24) as f32
     }
     /// Weights like those of a trained machine: near-normal with `std`, 2 % of them four times as large.
     pub fn weights(&mut self, n: usize, std: f32) -> Vec<f32> {
@@ -44,7 +44,7 @@ impl Source {
     }
     /// Codes below `q`.
     pub fn codes(&mut self, n: usize, q: u32) -> Vec<u32> {
-        (0..n).map(|_| (self.next() >> 32) as u32 % q).collect()
+        (0..n).map(|_| (self.word() >> 32) as u32 % q).collect()
     }
 }
 
