@@ -61,6 +61,7 @@ pub mod io;
 pub mod machine;
 pub mod sample;
 mod states;
+pub mod train;
 pub mod units;
 
 pub use archive::{Archive, Tensor};

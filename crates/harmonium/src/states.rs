@@ -86,6 +86,11 @@ impl Bits {
         assert!(j < self.cols);
         bits::set(self.row_mut(r), j, value);
     }
+    /// The given rows, in the given order.
+    pub(crate) fn select(&self, rows: &[usize]) -> Self {
+        let words = rows.iter().flat_map(|&r| self.row(r).iter().copied()).collect();
+        Self { rows: rows.len(), cols: self.cols, words }
+    }
     /// Whether any bit is set.
     pub fn any(&self) -> bool {
         self.words.iter().any(|&w| w != 0)
@@ -128,10 +133,7 @@ impl<T: Real> Batch<T> {
     /// If a row does not exist.
     pub fn select(&self, rows: &[usize]) -> Self {
         match self {
-            Self::Bits(b) => {
-                let words = rows.iter().flat_map(|&r| b.row(r).iter().copied()).collect();
-                Self::Bits(Bits { rows: rows.len(), cols: b.cols(), words })
-            }
+            Self::Bits(b) => Self::Bits(b.select(rows)),
             Self::Codes(c) => Self::Codes(c.select(ndarray::Axis(0), rows)),
             Self::Reals(x) => Self::Reals(x.select(ndarray::Axis(0), rows)),
         }
@@ -178,6 +180,28 @@ impl<T: Real> Batch<T> {
                 });
                 Self::Reals(rows(reals.collect()))
             }
+        }
+    }
+
+    /// Row i of `from` becomes row `rows[i]`.
+    pub(crate) fn scatter(&mut self, rows: &[usize], from: &Self) {
+        match (self, from) {
+            (Self::Bits(to), Self::Bits(from)) => {
+                for (i, &r) in rows.iter().enumerate() {
+                    to.row_mut(r).copy_from_slice(from.row(i));
+                }
+            }
+            (Self::Codes(to), Self::Codes(from)) => {
+                for (i, &r) in rows.iter().enumerate() {
+                    to.row_mut(r).assign(&from.row(i));
+                }
+            }
+            (Self::Reals(to), Self::Reals(from)) => {
+                for (i, &r) in rows.iter().enumerate() {
+                    to.row_mut(r).assign(&from.row(i));
+                }
+            }
+            _ => panic!("a layer's batches have one form"),
         }
     }
 
@@ -272,6 +296,15 @@ impl<T: Real> States<T> {
     pub fn select(&self, rows: &[usize]) -> Self {
         let layers = self.layers.iter().map(|b| b.as_ref().map(|b| b.select(rows))).collect();
         Self { layers, rows: rows.len() }
+    }
+
+    /// Row i of `from` becomes row `rows[i]`, in every layer that both hold.
+    pub(crate) fn scatter(&mut self, rows: &[usize], from: &Self) {
+        for (to, from) in self.layers.iter_mut().zip(&from.layers) {
+            if let (Some(to), Some(from)) = (to, from) {
+                to.scatter(rows, from);
+            }
+        }
     }
 
     /// Exchanges row `r` with row `s` of `other` in every layer that both hold.

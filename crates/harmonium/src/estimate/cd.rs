@@ -39,7 +39,8 @@ impl<T: Real> NegativePhase<T> for Cd {
             };
             sweep(context.model, &order, &mut states, &clamps, key)?;
         }
-        *out = context.model.moments(&states, &averaged(machine), context.wts)?;
+        out.fill(T::zero());
+        context.model.add_moments(&states, &averaged(machine), context.wts, 1.0, out)?;
         Ok(Info::default())
     }
 

@@ -50,7 +50,8 @@ impl<T: Real> NegativePhase<T> for Pcd<T> {
             };
             sweep(context.model, &order, &mut self.chains, &clamps, key)?;
         }
-        *out = context.model.moments(&self.chains, &averaged(machine), None)?;
+        out.fill(T::zero());
+        context.model.add_moments(&self.chains, &averaged(machine), None, 1.0, out)?;
         Ok(Info::default())
     }
 

@@ -76,6 +76,21 @@ impl<T: Real> Tempered<'_, T> {
         Ok(())
     }
 
+    /// $\langle x_a x_b^\top\rangle$ of every coupling from the dense form of every layer.
+    pub(super) fn coupling_moments(
+        &self,
+        dense: Vec<Array2<T>>,
+        wts: Option<&[f64]>,
+        total: f64,
+    ) -> Vec<Array2<T>> {
+        let ends: Vec<_> = dense.into_iter().map(|x| End::Dense(Cow::Owned(x), None)).collect();
+        let mut out = self.machine().zero_parameters::<T>().couplings;
+        for (c, out) in self.machine().couplings().iter().zip(&mut out) {
+            self.add_coupling(c, &ends, wts, T::of(1.0 / total), out);
+        }
+        out
+    }
+
     /// `out ← out + scale · x_aᵀ x_b` summed over rows, inside the mask and without self-terms.
     fn add_coupling(
         &self,
@@ -187,7 +202,7 @@ fn stats<T: Real>(layer: &Layer<T>, x: &Batch<T>, wts: Option<&[f64]>) -> Array2
 }
 
 /// Sum of the weights, or the number of rows.
-fn total_weight(rows: usize, wts: Option<&[f64]>) -> Result<f64> {
+pub(super) fn total_weight(rows: usize, wts: Option<&[f64]>) -> Result<f64> {
     let total = match wts {
         None => rows as f64,
         Some(w) if w.len() != rows => return Err(Error::shape("weights", rows, w.len())),

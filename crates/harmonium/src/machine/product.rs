@@ -34,19 +34,29 @@ pub(crate) fn add<T: Real>(
             let codes = Codes::new(c.as_slice().expect(STANDARD), c.ncols(), q as usize);
             T::add_codes(codes, &rows_of(from, coupling), n, scale, out);
         }
-        _ => {
-            let (x, w) = (layer.dense(x), coupling.w());
-            let strides = if from == coupling.ends().0 { (w.ncols(), 1) } else { (1, w.ncols()) };
-            T::gemm(
-                (x.nrows(), n, x.ncols()),
-                scale,
-                (slice(&x), x.ncols(), 1),
-                (slice(w), strides.0, strides.1),
-                T::one(),
-                (out, n, 1),
-            );
-        }
+        _ => add_dense(from, &layer.dense(x), coupling, scale, n, out),
     }
+}
+
+/// As [`add`], for states or means in dense form; `n` is the width of the receiving layer.
+pub(super) fn add_dense<T: Real>(
+    from: usize,
+    x: &Array2<T>,
+    coupling: &Coupling<T>,
+    scale: T,
+    n: usize,
+    out: &mut [T],
+) {
+    let w = coupling.w();
+    let strides = if from == coupling.ends().0 { (w.ncols(), 1) } else { (1, w.ncols()) };
+    T::gemm(
+        (x.nrows(), n, x.ncols()),
+        scale,
+        (slice(x), x.ncols(), 1),
+        (slice(w), strides.0, strides.1),
+        T::one(),
+        (out, n, 1),
+    );
 }
 
 const STANDARD: &str = "arrays of a machine are in standard layout";

@@ -1,0 +1,195 @@
+//! The positive phase: moments with the data clamped.
+
+use super::averaged;
+use crate::machine::{Parameters, Tempered};
+use crate::sample::{Order, purpose, sweep};
+use crate::{Archive, Bits, Clamp, Clamps, Error, Key, Machine, Real, Result, Role, States};
+use serde::{Deserialize, Serialize};
+
+/// How the hidden layers (and missing entries) are averaged over given the data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "name", rename_all = "snake_case", deny_unknown_fields)]
+#[non_exhaustive]
+pub enum Averaging {
+    /// By the conditional mean: where the hidden layers are independent given the visible ones.
+    Analytic,
+    /// By enumeration of the hidden layers, row by row.
+    Exact,
+    /// By a clamped chain for each row of the data, which goes on whenever the row comes up.
+    Chain {
+        /// Sweeps for each update.
+        sweeps: usize,
+    },
+    /// By mean field: the product distribution closest to the truth, a lower bound on the likelihood.
+    MeanField {
+        /// Rounds over the hidden layers for each update.
+        rounds: usize,
+    },
+}
+
+impl Averaging {
+    /// The least costly that is right: the conditional mean where it factorises, else a chain.
+    pub fn default_for<T: Real>(machine: &Machine<T>, missing: bool) -> Self {
+        let hidden: Vec<_> = machine.with_role(Role::Hidden).collect();
+        if machine.independent(&hidden) && !missing { Self::Analytic } else { Self::Chain { sweeps: 5 } }
+    }
+
+    /// Whether it can be used for this machine.
+    ///
+    /// # Errors
+    /// [`Error::Inapplicable`] with those that can.
+    pub fn check<T: Real>(&self, machine: &Machine<T>, missing: bool) -> Result<()> {
+        let hidden: Vec<_> = machine.with_role(Role::Hidden).collect();
+        let independent = machine.independent(&hidden);
+        let (name, why) = match self {
+            Self::Analytic if !independent => {
+                ("analytic", "hidden layers are coupled to each other or to themselves")
+            }
+            Self::Analytic if missing => ("analytic", "entries of the data are missing"),
+            Self::Exact if missing => ("exact", "entries of the data are missing"),
+            Self::MeanField { .. } if missing => ("mean_field", "entries of the data are missing"),
+            _ => return Ok(()),
+        };
+        let instead: &[&str] = match (missing, independent) {
+            (true, _) => &["chain"],
+            (false, true) => &["analytic", "exact", "chain", "mean_field"],
+            (false, false) => &["exact", "chain", "mean_field"],
+        };
+        Err(Error::Inapplicable {
+            what: format!("positive phase {name}"),
+            why: why.into(),
+            instead: instead.iter().map(|s| (*s).into()).collect(),
+        })
+    }
+}
+
+/// The positive phase of a run: the method and, where it needs them, a state for every row of the data.
+#[derive(Clone, Debug)]
+pub struct Positive<T = f32> {
+    averaging: Averaging,
+    /// For each layer, which entries are known; all where `None`.
+    known: Vec<Option<Bits>>,
+    particles: Option<States<T>>,
+}
+
+impl<T: Real> Positive<T> {
+    /// The positive phase over `data`. A bit of `known` (one matrix per layer that misses entries) is set
+    /// where the entry is given.
+    ///
+    /// # Errors
+    /// Whatever sampling may refuse.
+    pub fn new(
+        averaging: Averaging,
+        machine: &Machine<T>,
+        data: &States<T>,
+        known: &[Option<Bits>],
+        seed: u64,
+    ) -> Result<Self> {
+        averaging.check(machine, known.iter().any(Option::is_some))?;
+        let mut positive = Self { averaging, known: known.to_vec(), particles: None };
+        if let Averaging::Chain { .. } = averaging {
+            let mut particles = data.clone();
+            for l in machine.with_role(Role::Hidden) {
+                particles.set(l, machine.layer(l).zeros(data.rows()));
+            }
+            let clamps = positive.clamps(machine, None);
+            let order = Order::new(machine);
+            for k in 0..10 {
+                let key = Key { seed, purpose: purpose::INIT, block: purpose::POSITIVE, sweep: k };
+                sweep(&machine.at(1.0), &order, &mut particles, &clamps, key)?;
+            }
+            positive.particles = Some(particles);
+        }
+        Ok(positive)
+    }
+
+    /// The data clamped, but for missing entries; of the given rows only, where rows are given.
+    fn clamps(&self, machine: &Machine<T>, rows: Option<&[usize]>) -> Clamps {
+        let mut clamps = Clamps::visible(machine);
+        for (l, known) in self.known.iter().enumerate() {
+            if let Some(known) = known {
+                let mask = rows.map_or_else(|| known.clone(), |rows| known.select(rows));
+                clamps = clamps.with(l, Clamp::Units(mask));
+            }
+        }
+        clamps
+    }
+
+    /// Writes the moments of the given rows into `out` and returns their states: missing entries drawn,
+    /// hidden layers held where they had to be drawn.
+    ///
+    /// # Errors
+    /// Whatever sampling or enumeration may refuse.
+    #[allow(clippy::too_many_arguments)]
+    pub fn estimate(
+        &mut self,
+        model: &Tempered<'_, T>,
+        data: &States<T>,
+        rows: &[usize],
+        wts: Option<&[f64]>,
+        seed: u64,
+        update: u64,
+        out: &mut Parameters<T>,
+    ) -> Result<States<T>> {
+        let machine = model.machine();
+        match self.averaging {
+            Averaging::Analytic => {
+                let states = data.select(rows);
+                let hidden: Vec<_> = machine.with_role(Role::Hidden).collect();
+                out.fill(T::zero());
+                model.add_moments(&states, &hidden, wts, 1.0, out)?;
+                Ok(states)
+            }
+            Averaging::Exact => {
+                let states = data.select(rows);
+                *out = machine.exact().at(model.beta()).positive(&states, wts)?.cast();
+                let key = Key { seed, purpose: purpose::POSITIVE, block: 0, sweep: 16 * update };
+                super::choice::complete(machine, states, key)
+            }
+            Averaging::Chain { sweeps } => {
+                let clamps = self.clamps(machine, Some(rows));
+                let particles = self.particles.as_mut().expect("a chain has particles");
+                let mut states = particles.select(rows);
+                let order = Order::new(machine);
+                for k in 0..sweeps as u64 {
+                    let sweep_number = update * sweeps as u64 + k;
+                    let key = Key { seed, purpose: purpose::POSITIVE, block: 0, sweep: sweep_number };
+                    sweep(model, &order, &mut states, &clamps, key)?;
+                }
+                out.fill(T::zero());
+                model.add_moments(&states, &averaged(machine), wts, 1.0, out)?;
+                particles.scatter(rows, &states);
+                Ok(states)
+            }
+            Averaging::MeanField { rounds } => {
+                let states = data.select(rows);
+                *out = model.mean_field(&states, rounds, wts)?;
+                let key = Key { seed, purpose: purpose::POSITIVE, block: 0, sweep: 16 * update };
+                super::choice::complete(machine, states, key)
+            }
+        }
+    }
+
+    /// Puts the clamped chains into `archive`.
+    pub fn save(&self, archive: &mut Archive) {
+        if let Some(particles) = &self.particles {
+            archive.put_states("particles", particles);
+        }
+    }
+
+    /// Takes them back.
+    ///
+    /// # Errors
+    /// An archive that does not hold them.
+    pub fn load(&mut self, archive: &Archive) -> Result<()> {
+        if let Some(particles) = &mut self.particles {
+            let saved: States<T> = archive.states("particles")?;
+            if (saved.len(), saved.rows()) != (particles.len(), particles.rows()) {
+                let what = "clamped chains of the checkpoint";
+                return Err(Error::shape(what, particles.rows(), saved.rows()));
+            }
+            *particles = saved;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,182 @@
+//! Centred and standardised coordinates: other parameters of the same model.
+
+use super::init::Marginals;
+use super::{Data, Form};
+use crate::machine::Parameters;
+use crate::{Archive, Kind, Machine, Real, Result, Role};
+use ndarray::Array2;
+
+/// Variance added to every unit's own before scales are taken from it: constant units have none.
+const PSEUDO_VARIANCE: f64 = 0.02;
+
+/// Offsets and scales of every column of every layer, in which couplings read
+/// $-\big((x-\mu)/s\big)^\top \tilde W \big((y-\lambda)/s'\big)$.
+///
+/// A machine always keeps its plain parameters; the coordinates only decide in which direction an update
+/// goes. A change of offsets therefore never changes the model. With $\tilde W = s W s'$ the layers'
+/// parameters are $\tilde b = b + W\lambda$ and $\tilde c = c + W^\top\mu$.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Coordinates<T = f32> {
+    form: Form,
+    centre: Vec<Vec<T>>,
+    scale: Vec<Vec<T>>,
+    /// Whether hidden offsets have seen data yet.
+    started: bool,
+}
+
+impl<T: Real> Coordinates<T> {
+    /// Coordinates of this form: visible offsets and scales from the data, once and for all; hidden ones
+    /// follow with [`follow`](Self::follow).
+    ///
+    /// # Errors
+    /// Data that do not hold the visible layers.
+    pub fn new(form: Form, machine: &Machine<T>, data: &Data<T>) -> Result<Self> {
+        let zeros = |l: usize| vec![T::zero(); machine.layer(l).width()];
+        let ones = |l: usize| vec![T::one(); machine.layer(l).width()];
+        let mut out = Self {
+            form,
+            centre: (0..machine.len()).map(zeros).collect(),
+            scale: (0..machine.len()).map(ones).collect(),
+            started: false,
+        };
+        if form != Form::Plain {
+            for l in (0..machine.len()).filter(|&l| machine.role(l) != Role::Hidden) {
+                let m = Marginals::new(machine, data, l)?;
+                for j in 0..m.sum.len() {
+                    out.set(l, j, m.mean(j), m.variance(j));
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    /// The form.
+    pub fn form(&self) -> Form {
+        self.form
+    }
+    /// Offsets of layer `l`.
+    pub fn centre(&self, l: usize) -> &[T] {
+        &self.centre[l]
+    }
+    /// Scales of layer `l`.
+    pub fn scale(&self, l: usize) -> &[T] {
+        &self.scale[l]
+    }
+
+    fn set(&mut self, l: usize, j: usize, mean: f64, variance: f64) {
+        self.centre[l][j] = T::of(mean);
+        if self.form == Form::Standardised {
+            self.scale[l][j] = T::of((variance + PSEUDO_VARIANCE).sqrt());
+        }
+    }
+
+    /// Moves the hidden offsets and scales by the part `rate` towards the moments of a positive phase; the
+    /// first time all the way.
+    pub fn follow(&mut self, machine: &Machine<T>, positive: &Parameters<T>, rate: f64) {
+        if self.form == Form::Plain {
+            return;
+        }
+        let rate = if self.started { rate } else { 1.0 };
+        self.started = true;
+        for l in machine.with_role(Role::Hidden) {
+            let stats = &positive.layers[l];
+            for j in 0..self.centre[l].len() {
+                let slide = |old: T, new: f64| old.f64() + rate * (new - old.f64());
+                let kind = machine.layer(l).kind();
+                let mean = slide(self.centre[l][j], mean(kind, stats, j).f64());
+                let scale = self.scale[l][j].f64();
+                let old = T::of(scale * scale - PSEUDO_VARIANCE);
+                let variance = slide(old, variance(kind, stats, j));
+                self.set(l, j, mean, variance.max(0.0));
+            }
+        }
+    }
+
+    /// The parameters in these coordinates, $\tilde W = s W s'$ and $\tilde b = b + W\lambda$.
+    pub fn express(&self, machine: &Machine<T>) -> Parameters<T> {
+        self.convert(machine, machine.parameters(), true)
+    }
+
+    /// The plain parameters from those in these coordinates.
+    pub fn restore(&self, machine: &Machine<T>, expressed: &Parameters<T>) -> Parameters<T> {
+        self.convert(machine, expressed.clone(), false)
+    }
+
+    fn convert(&self, machine: &Machine<T>, mut p: Parameters<T>, into: bool) -> Parameters<T> {
+        for (c, w) in machine.couplings().iter().zip(&mut p.couplings) {
+            let (a, b) = c.ends();
+            let sign = if into { T::one() } else { -T::one() };
+            let scale = |i: usize, j: usize| self.scale[a][i] * self.scale[b][j];
+            if !into {
+                w.indexed_iter_mut().for_each(|((i, j), w)| *w /= scale(i, j));
+            }
+            let mut shift = |l: usize, k: usize, x: T| {
+                let kind = machine.layer(l).kind();
+                linear_rows(kind).for_each(|row| p.layers[l][[row, k]] += sign * x);
+            };
+            for ((i, j), &w) in w.indexed_iter() {
+                shift(a, i, w * self.centre[b][j]);
+                if a != b {
+                    shift(b, j, w * self.centre[a][i]);
+                }
+            }
+            if into {
+                w.indexed_iter_mut().for_each(|((i, j), w)| *w *= scale(i, j));
+            }
+        }
+        p
+    }
+
+    pub(super) fn save(&self, archive: &mut Archive) {
+        archive.put_u64s("started", &[u64::from(self.started)]);
+        for (l, (c, s)) in self.centre.iter().zip(&self.scale).enumerate() {
+            let rows = [c.as_slice(), s.as_slice()].concat();
+            let rows = Array2::from_shape_vec((2, c.len()), rows).expect("two rows");
+            archive.put_reals(format!("{l}"), &rows);
+        }
+    }
+
+    pub(super) fn load(&mut self, archive: &Archive) -> Result<()> {
+        self.started = archive.u64s("started")?.first() == Some(&1);
+        for l in 0..self.centre.len() {
+            let rows = archive.reals::<T>(&format!("{l}"))?;
+            let n = self.centre[l].len();
+            if rows.dim() != (2, n) {
+                let what = format!("offsets of layer {l} in the checkpoint");
+                let got = format!("{:?}", rows.dim());
+                return Err(crate::Error::shape(what, format!("(2, {n})"), got));
+            }
+            self.centre[l] = rows.row(0).to_vec();
+            self.scale[l] = rows.row(1).to_vec();
+        }
+        Ok(())
+    }
+}
+
+/// The rows of a layer's parameters whose statistics add up to x.
+pub(super) fn linear_rows(kind: Kind) -> std::ops::Range<usize> {
+    match kind {
+        Kind::Drelu => 0..2,
+        _ => 0..1,
+    }
+}
+
+/// $\langle x\rangle$ of column `j` from the moments of a layer.
+pub(super) fn mean<T: Real>(kind: Kind, stats: &Array2<T>, j: usize) -> T {
+    linear_rows(kind).map(|row| stats[[row, j]]).sum()
+}
+
+/// The variance of column `j` from the moments of a layer.
+fn variance<T: Real>(kind: Kind, stats: &Array2<T>, j: usize) -> f64 {
+    let m = mean(kind, stats, j).f64();
+    match kind {
+        Kind::Binary | Kind::Potts { .. } => m * (1.0 - m),
+        Kind::Spin => 1.0 - m * m,
+        // The statistic of γ is −x²/2.
+        Kind::Gaussian | Kind::Relu => -2.0 * stats[[1, j]].f64() - m * m,
+        Kind::Drelu => -2.0 * (stats[[2, j]] + stats[[3, j]]).f64() - m * m,
+        // Of the measure alone: the moments do not hold the second one.
+        Kind::Binomial { n } => m * (1.0 - m / f64::from(n)),
+        Kind::Poisson => m,
+    }
+}

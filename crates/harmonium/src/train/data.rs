@@ -1,0 +1,117 @@
+//! What a machine is trained on: rows, their weights, and which entries are known.
+
+use crate::{Bits, Error, Machine, Real, Result, Role, States};
+
+/// Rows of data with optional weights and missing entries.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Data<T = f32> {
+    states: States<T>,
+    wts: Option<Vec<f64>>,
+    known: Vec<Option<Bits>>,
+}
+
+impl<T: Real> Data<T> {
+    /// Complete rows of equal weight, as [`Machine::data`] makes them.
+    pub fn new(states: States<T>) -> Self {
+        let known = vec![None; states.len()];
+        Self { states, wts: None, known }
+    }
+
+    /// The same rows with weights.
+    ///
+    /// # Errors
+    /// A wrong number of weights, one that is negative or not finite, or none that is positive.
+    pub fn with_weights(mut self, wts: Vec<f64>) -> Result<Self> {
+        if wts.len() != self.states.rows() {
+            return Err(Error::shape("weights", self.states.rows(), wts.len()));
+        }
+        if let Some(r) = wts.iter().position(|w| !w.is_finite() || *w < 0.0) {
+            return Err(Error::value(format!("weight of row {r}"), "a number ≥ 0", wts[r]));
+        }
+        if !wts.iter().any(|&w| w > 0.0) {
+            return Err(Error::value("weights", "one that is positive", "none"));
+        }
+        self.wts = Some(wts);
+        Ok(self)
+    }
+
+    /// The same rows, of which layer `l` is known only where the bit is set.
+    ///
+    /// # Errors
+    /// A matrix of another shape.
+    pub fn with_known(mut self, l: usize, known: Bits) -> Result<Self> {
+        let x = self.states.layer(l)?;
+        let (expected, got) = ((x.rows(), x.cols()), (known.rows(), known.cols()));
+        if expected != got {
+            let what = "known entries";
+            return Err(Error::shape(what, format!("{expected:?}"), format!("{got:?}")));
+        }
+        self.known[l] = Some(known);
+        Ok(self)
+    }
+
+    /// The rows.
+    pub fn states(&self) -> &States<T> {
+        &self.states
+    }
+    /// Their weights; equal when `None`.
+    pub fn wts(&self) -> Option<&[f64]> {
+        self.wts.as_deref()
+    }
+    /// For each layer, which entries are known; all when `None`.
+    pub fn known(&self) -> &[Option<Bits>] {
+        &self.known
+    }
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.states.rows()
+    }
+    /// Whether entries are missing.
+    pub fn is_missing(&self) -> bool {
+        self.known.iter().any(Option::is_some)
+    }
+
+    /// The given rows with their weights.
+    pub fn select(&self, rows: &[usize]) -> Self {
+        Self {
+            states: self.states.select(rows),
+            wts: self.wts.as_ref().map(|w| rows.iter().map(|&r| w[r]).collect()),
+            known: self.known.iter().map(|k| k.as_ref().map(|k| k.select(rows))).collect(),
+        }
+    }
+
+    /// The rows of positive weight.
+    pub(crate) fn weighty(&self) -> Vec<usize> {
+        let wt = |r: usize| self.wts.as_ref().map_or(1.0, |w| w[r]);
+        (0..self.rows()).filter(|&r| wt(r) > 0.0).collect()
+    }
+
+    /// Whether the machine's visible and conditioning layers, and nothing else, are held.
+    pub(crate) fn check(&self, machine: &Machine<T>) -> Result<()> {
+        if self.states.len() != machine.len() {
+            return Err(Error::shape("layers of the data", machine.len(), self.states.len()));
+        }
+        if self.weighty().is_empty() {
+            return Err(Error::shape("rows of the data", "at least one", 0));
+        }
+        for (l, m) in machine.members().iter().enumerate() {
+            match (m.role, self.states.get(l)) {
+                (Role::Hidden, Some(_)) => {
+                    let what = format!("data of the hidden layer {}", m.name);
+                    return Err(Error::shape(what, "none", "a batch"));
+                }
+                (Role::Hidden, None) => {}
+                (_, None) => {
+                    let what = format!("data of the layer {}", m.name);
+                    return Err(Error::shape(what, "a batch", "none"));
+                }
+                (_, Some(x)) => m.layer.check_batch(x)?,
+            }
+            if m.role == Role::Condition && self.known[l].is_some() {
+                let what = format!("known entries of the conditioning layer {}", m.name);
+                return Err(Error::value(what, "all", "some"));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,130 @@
+//! How good the model is while it trains: likelihood where it is cheap, what can be had where it is not.
+
+use super::Data;
+use crate::sample::purpose;
+use crate::{Batch, Key, Machine, Real, Result, Role, States};
+use harmonium_kernels::Stream;
+use rand::RngExt;
+
+/// Longest enumeration, in seconds, that an evaluation may take.
+const CHEAP: f64 = 0.05;
+
+/// Units of each row whose conditional probability is looked at.
+const UNITS: usize = 4;
+
+/// A fixed selection of at most `n` rows, evenly spaced.
+pub(super) fn sample_rows<T: Real>(data: &Data<T>, n: usize) -> Data<T> {
+    let rows = data.weighty();
+    let step = rows.len().div_ceil(n.max(1)).max(1);
+    let rows: Vec<usize> = rows.into_iter().step_by(step).collect();
+    data.select(&rows)
+}
+
+/// Named numbers of one data set, without its name.
+pub(super) struct Quality {
+    pub(super) log_likelihood: Option<f64>,
+    pub(super) pseudo_likelihood: Option<f64>,
+    pub(super) free_energy: Option<f64>,
+}
+
+impl Quality {
+    pub(super) fn new<T: Real>(machine: &Machine<T>, data: &Data<T>, seed: u64) -> Result<Self> {
+        let mut quality = Self { log_likelihood: None, pseudo_likelihood: None, free_energy: None };
+        if data.is_missing() {
+            return Ok(quality);
+        }
+        let hidden: Vec<_> = machine.with_role(Role::Hidden).collect();
+        let free_energy_costs_little = machine.independent(&hidden) || data.rows() <= 1000;
+        let conditional = machine.with_role(Role::Condition).next().is_some();
+        let exact = machine.exact().within(CHEAP);
+        if matches!(exact.cost(), Ok((_, s)) if s < CHEAP) && free_energy_costs_little && !conditional {
+            quality.log_likelihood = exact.log_likelihood(data.states(), data.wts()).ok();
+        }
+        if machine.independent(&hidden) {
+            let f = machine.free_energy(data.states())?;
+            quality.free_energy = Some(mean(&f, data.wts()));
+            quality.pseudo_likelihood = pseudo_likelihood(machine, data, &f, seed)?;
+        }
+        Ok(quality)
+    }
+
+    /// The likelihood, or else what stands for it.
+    pub(super) fn score(&self) -> Option<f64> {
+        self.log_likelihood.or(self.pseudo_likelihood)
+    }
+}
+
+fn mean(x: &[f64], wts: Option<&[f64]>) -> f64 {
+    let wt = |r: usize| wts.map_or(1.0, |w| w[r]);
+    let total: f64 = (0..x.len()).map(wt).sum();
+    x.iter().enumerate().map(|(r, x)| wt(r) * x).sum::<f64>() / total
+}
+
+/// $\sum_i \ln p(x_i \mid x_{\setminus i})$ averaged over the rows, from a few units of each row: always
+/// the same ones, so that two evaluations differ by the model only. `None` for machines with visible units
+/// that have infinitely many states.
+fn pseudo_likelihood<T: Real>(
+    machine: &Machine<T>,
+    data: &Data<T>,
+    free_energy: &[f64],
+    seed: u64,
+) -> Result<Option<f64>> {
+    let visible: Vec<usize> = machine.with_role(Role::Visible).collect();
+    let units: Vec<(usize, usize)> =
+        visible.iter().flat_map(|&l| (0..machine.layer(l).len()).map(move |i| (l, i))).collect();
+    if visible.iter().any(|&l| machine.layer(l).kind().states().is_none_or(|n| n > 64))
+        || units.is_empty()
+    {
+        return Ok(None);
+    }
+    let mut sums = vec![0.0; data.rows()];
+    for k in 0..UNITS {
+        let key = Key { seed, purpose: purpose::JUDGE, block: 0, sweep: k as u64 };
+        let mut rng = Stream::new(key);
+        let chosen: Vec<_> = (0..data.rows()).map(|_| units[rng.random_range(0..units.len())]).collect();
+        // ln Σ_a e^{−F(x with x_i = a)} over the states of the chosen unit, the row's own included.
+        let largest = visible.iter().filter_map(|&l| machine.layer(l).kind().states()).max();
+        let mut total: Vec<f64> = free_energy.iter().map(|f| -f).collect();
+        for turn in 1..largest.unwrap_or(1) {
+            let (other, differs) = turned(machine, data.states(), &chosen, turn);
+            for (r, f) in machine.free_energy(&other)?.into_iter().enumerate() {
+                if differs[r] {
+                    total[r] = crate::units::log_add_exp(total[r], -f);
+                }
+            }
+        }
+        for (r, s) in sums.iter_mut().enumerate() {
+            *s += (-free_energy[r] - total[r]) * units.len() as f64 / UNITS as f64;
+        }
+    }
+    Ok(Some(mean(&sums, data.wts())))
+}
+
+/// The states with the chosen unit of each row moved on by `turn` states; rows whose unit has no more than
+/// that many states stay.
+fn turned<T: Real>(
+    machine: &Machine<T>,
+    states: &States<T>,
+    chosen: &[(usize, usize)],
+    turn: u32,
+) -> (States<T>, Vec<bool>) {
+    let mut out = states.clone();
+    let mut differs = vec![false; chosen.len()];
+    for l in machine.with_role(Role::Visible) {
+        let count = machine.layer(l).kind().states().unwrap_or(1);
+        let mut x = out.take(l).expect("data hold the visible layers");
+        for (r, &(_, i)) in chosen.iter().enumerate().filter(|(_, c)| c.0 == l) {
+            if turn >= count {
+                continue;
+            }
+            differs[r] = true;
+            match &mut x {
+                Batch::Bits(b) => b.set(r, i, !b.get(r, i)),
+                Batch::Codes(c) => c[[r, i]] = (c[[r, i]] + turn) % count,
+                Batch::Reals(_) => unreachable!("real units have infinitely many states"),
+            }
+        }
+        out.set(l, x);
+    }
+    (out, differs)
+}

@@ -1,0 +1,149 @@
+//! Where training starts: visible layers that reproduce the marginals of the data, small random weights.
+
+use super::Data;
+use crate::sample::purpose;
+use crate::{Batch, Key, Kind, Machine, Real, Result, Role};
+use harmonium_kernels::Stream;
+use ndarray::{Array1, Array2};
+use rand_distr::{Distribution, StandardNormal};
+
+/// Weighted sums over the rows of a layer, and the total weight of the entries that are known.
+pub(super) struct Marginals {
+    /// $\sum x$ and $\sum x^2$ for each column of the dense form.
+    pub(super) sum: Array1<f64>,
+    pub(super) square: Array1<f64>,
+    /// Total weight behind each column.
+    pub(super) total: Array1<f64>,
+}
+
+impl Marginals {
+    pub(super) fn new<T: Real>(machine: &Machine<T>, data: &Data<T>, l: usize) -> Result<Self> {
+        let (layer, x) = (machine.layer(l), data.states().layer(l)?);
+        let (width, c) = (layer.width(), layer.kind().columns());
+        let mut m = Self {
+            sum: Array1::zeros(width),
+            square: Array1::zeros(width),
+            total: Array1::zeros(width),
+        };
+        let mut values = vec![0.0; layer.len()];
+        let mut dense = vec![T::zero(); width];
+        for r in 0..x.rows() {
+            let wt = data.wts().map_or(1.0, |w| w[r]);
+            layer.read_row(x, r, &mut values);
+            layer.dense_row(&values, &mut dense);
+            let known = data.known()[l].as_ref();
+            for (j, x) in dense.iter().enumerate() {
+                if known.is_none_or(|k| k.get(r, j / c)) {
+                    m.sum[j] += wt * x.f64();
+                    m.square[j] += wt * x.f64() * x.f64();
+                    m.total[j] += wt;
+                }
+            }
+        }
+        Ok(m)
+    }
+
+    pub(super) fn mean(&self, j: usize) -> f64 {
+        if self.total[j] > 0.0 { self.sum[j] / self.total[j] } else { 0.0 }
+    }
+
+    pub(super) fn variance(&self, j: usize) -> f64 {
+        let m = self.mean(j);
+        if self.total[j] > 0.0 { (self.square[j] / self.total[j] - m * m).max(0.0) } else { 0.0 }
+    }
+}
+
+/// Sets the visible layers to the marginals of the data, hidden parameters to those of a new layer and
+/// draws the weights, N(0, std²).
+pub(super) fn from_data<T: Real>(
+    machine: &mut Machine<T>,
+    data: &Data<T>,
+    std: f64,
+    seed: u64,
+) -> Result<()> {
+    for l in 0..machine.len() {
+        let (kind, n) = (machine.layer(l).kind(), machine.layer(l).len());
+        let mut layer = crate::Layer::new(kind, n);
+        if machine.role(l) == Role::Visible {
+            let m = Marginals::new(machine, data, l)?;
+            layer.params_mut().assign(&fitted::<T>(kind, &m));
+        }
+        *machine.layer_mut(l) = layer;
+    }
+    for c in 0..machine.couplings().len() {
+        draw_weights(machine, c, std, seed);
+    }
+    Ok(())
+}
+
+fn draw_weights<T: Real>(machine: &mut Machine<T>, c: usize, std: f64, seed: u64) {
+    let key = Key { seed, purpose: purpose::INIT, block: 1 << 16 | c as u32, sweep: 0 };
+    let mut rng = Stream::new(key);
+    let a = machine.couplings()[c].ends().0;
+    let columns = machine.layer(a).kind().columns();
+    let lateral = machine.couplings()[c].is_lateral();
+    let w = machine.coupling_mut(c).w_mut();
+    for i in 0..w.nrows() {
+        for j in 0..w.ncols() {
+            let x: f64 = StandardNormal.sample(&mut rng);
+            match lateral {
+                false => w[[i, j]] = T::of(std * x),
+                true if i / columns < j / columns => {
+                    w[[i, j]] = T::of(std * x);
+                    w[[j, i]] = T::of(std * x);
+                }
+                true => {}
+            }
+        }
+    }
+    machine.coupling_mut(c).apply_mask();
+}
+
+/// The parameters of independent units with the given marginals. One observation of each state is added,
+/// so that no state is impossible.
+fn fitted<T: Real>(kind: Kind, m: &Marginals) -> Array2<T> {
+    let (width, c) = (m.sum.len(), kind.columns());
+    let mut p = crate::Layer::<T>::new(kind, width / c).params().clone();
+    for j in 0..width {
+        let logit = |x: f64, n: f64| ((x + 1.0) / (n - x + 1.0)).ln();
+        let (total, mean) = (m.total[j], m.mean(j));
+        // A variance that cannot vanish: a column may be constant.
+        let variance = m.variance(j) + 1e-3 * (mean * mean + 1e-3);
+        match kind {
+            Kind::Binary => p[[0, j]] = T::of(logit(m.sum[j], total)),
+            Kind::Spin => p[[0, j]] = T::of(0.5 * logit(0.5 * (m.sum[j] + total), total)),
+            Kind::Potts { .. } => {
+                let unit = j / c * c..(j / c + 1) * c;
+                let log = |a: usize| (m.sum[a] + 1.0).ln();
+                let gauge = unit.clone().map(log).sum::<f64>() / c as f64;
+                p[[0, j]] = T::of(log(j) - gauge);
+            }
+            Kind::Binomial { n } => {
+                p[[0, j]] = T::of(logit(m.sum[j], f64::from(n) * total));
+            }
+            Kind::Poisson => p[[0, j]] = T::of(((m.sum[j] + 0.5) / (total + 0.5)).ln()),
+            Kind::Gaussian => {
+                p[[0, j]] = T::of(mean / variance);
+                p[[1, j]] = T::of(1.0 / variance);
+            }
+            Kind::Relu => p[[1, j]] = T::of(1.0 / (variance + mean * mean)),
+            Kind::Drelu => {
+                for k in 0..2 {
+                    p[[k, j]] = T::of(mean / variance);
+                    p[[2 + k, j]] = T::of(1.0 / variance);
+                }
+            }
+        }
+    }
+    p
+}
+
+/// Whether every weight of the machine is zero: it has not been given a start yet.
+pub(super) fn is_blank<T: Real>(machine: &Machine<T>) -> bool {
+    machine.couplings().iter().all(|c| c.w().iter().all(|w| *w == T::zero()))
+}
+
+/// Number of bits, for sizing: a binary data set has only bits in its visible layers.
+pub(super) fn only_bits<T: Real>(machine: &Machine<T>, data: &Data<T>) -> bool {
+    machine.with_role(Role::Visible).all(|l| matches!(data.states().get(l), Some(Batch::Bits(_))))
+}

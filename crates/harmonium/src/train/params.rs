@@ -1,0 +1,203 @@
+//! Unchecked settings of a training run, as files, flags and dictionaries give them.
+
+use crate::estimate::{Averaging, Estimator};
+use serde::{Deserialize, Serialize};
+
+/// What a user may say about a training run; everything left out is chosen from the machine and the data.
+///
+/// [`plan`](Self::plan) checks it and fills it in; [`TrainPlan::params`](super::TrainPlan::params) is the
+/// result, to be written next to the model.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TrainParams {
+    /// Seed of all random streams.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// Estimator of the negative phase.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimator: Option<Estimator>,
+    /// How the positive phase averages over hidden layers and missing entries.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub positive: Option<Averaging>,
+    /// Rows of a minibatch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batch: Option<usize>,
+    /// Number of updates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub updates: Option<u64>,
+    /// Number of passes over the data, in place of `updates`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub epochs: Option<f64>,
+    /// Coordinates of the gradient.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub form: Option<Form>,
+    /// How a gradient becomes an update.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub optimiser: Option<Optimiser>,
+    /// Learning rate at the start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<f64>,
+    /// How the learning rate falls.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<Schedule>,
+    /// Updates over which the parameters are averaged for evaluation; 0 for no average.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub average: Option<u64>,
+    /// Where the parameters start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub init: Option<Init>,
+    /// Rate of the sliding averages that hidden offsets and scales follow.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offset_rate: Option<f64>,
+    /// Penalties and bounds.
+    pub regulariser: Regulariser,
+    /// Updates between evaluations; 0 for none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub evaluate_every: Option<u64>,
+    /// Rows of each data set that an evaluation looks at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub evaluate_rows: Option<usize>,
+    /// Evaluations without a better held-out score after which the run stops; 0 for never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub patience: Option<usize>,
+}
+
+/// Coordinates in which the gradient is taken; the model is the same in all of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Form {
+    /// $-x^\top W y$.
+    Plain,
+    /// $-(x-\mu)^\top W (y-\lambda)$.
+    #[default]
+    Centred,
+    /// $-\big((x-\mu)/s\big)^\top W \big((y-\lambda)/s'\big)$.
+    Standardised,
+}
+
+/// How a gradient becomes an update.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "name", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Optimiser {
+    /// $\Delta = \eta g$.
+    #[default]
+    Sgd,
+    /// $m \leftarrow \mu m + g$, $\Delta = \eta m$.
+    Momentum {
+        /// μ in [0, 1).
+        mu: f64,
+    },
+    /// $m \leftarrow \mu m + g$, $\Delta = \eta (g + \mu m)$.
+    Nesterov {
+        /// μ in [0, 1).
+        mu: f64,
+    },
+    /// $m \leftarrow \beta_1 m + (1-\beta_1)g$, $s \leftarrow \beta_2 s + (1-\beta_2)g^2$,
+    /// $\Delta = \eta\,\hat m/(\sqrt{\hat s} + \varepsilon)$.
+    Adam {
+        /// β₁ in [0, 1).
+        #[serde(default = "beta1")]
+        beta1: f64,
+        /// β₂ in [0, 1).
+        #[serde(default = "beta2")]
+        beta2: f64,
+        /// ε > 0.
+        #[serde(default = "epsilon")]
+        epsilon: f64,
+    },
+    /// $\Delta = \eta_a g$ with a rate for each array that grows by 1+δ after an update whose gradient
+    /// points into the half-space of the one before, and shrinks by 1−δ otherwise.
+    Cosine {
+        /// δ in (0, 1).
+        #[serde(default = "delta")]
+        delta: f64,
+        /// Largest rate; the run's learning rate is the smallest.
+        #[serde(default = "max_rate")]
+        max: f64,
+    },
+}
+
+fn beta1() -> f64 {
+    0.9
+}
+fn beta2() -> f64 {
+    0.999
+}
+fn epsilon() -> f64 {
+    1e-8
+}
+fn delta() -> f64 {
+    2e-3
+}
+fn max_rate() -> f64 {
+    0.1
+}
+
+/// The learning rate as a function of the part $t\in[0,1]$ of the run that is done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "name", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Schedule {
+    /// 1.
+    Constant,
+    /// $1 - t$.
+    #[default]
+    Linear,
+    /// $r^t$.
+    Exponential {
+        /// The last rate as a part r of the first.
+        end: f64,
+    },
+    /// $\tfrac12(1+\cos\pi t)$.
+    Cosine,
+    /// $1/(1 + t/t_0)$.
+    Inverse {
+        /// t₀, where the rate has halved.
+        half: f64,
+    },
+}
+
+impl Schedule {
+    /// The factor on the learning rate when the part `t` of the run is done.
+    pub fn factor(self, t: f64) -> f64 {
+        match self {
+            Self::Constant => 1.0,
+            Self::Linear => 1.0 - t,
+            Self::Exponential { end } => end.powf(t),
+            Self::Cosine => 0.5 * (1.0 + (std::f64::consts::PI * t).cos()),
+            Self::Inverse { half } => 1.0 / (1.0 + t / half),
+        }
+    }
+}
+
+/// Where the parameters start.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "name", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Init {
+    /// The machine as it is.
+    Keep,
+    /// Visible layers reproduce the marginals of the data, hidden parameters are zero, weights are normal.
+    Data {
+        /// Standard deviation of the weights.
+        std: f64,
+    },
+}
+
+/// Penalties on the weights and bounds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Regulariser {
+    /// $\lambda\sum|w|$.
+    pub l1: f64,
+    /// $\tfrac\lambda2\sum w^2$.
+    pub l2: f64,
+    /// $\tfrac\lambda2\sum_j(\sum_i|w_{ij}|)^2$, over the columns of each weight matrix: sparse, with
+    /// comparable strength for every hidden unit.
+    pub l1b: f64,
+    /// Largest Euclidean norm of a column of weights; 0 for no bound.
+    pub max_norm: f64,
+    /// Mean that hidden units are drawn to, with the strength below.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<f64>,
+    /// Strength of the pull towards `target`.
+    pub target_strength: f64,
+}

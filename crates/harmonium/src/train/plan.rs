@@ -1,0 +1,248 @@
+//! Checked settings: what is wrong is named, what is missing is chosen from the machine and the data.
+
+use super::init::{is_blank, only_bits};
+use super::{Data, Form, Init, Optimiser, Regulariser, Schedule, TrainParams};
+use crate::estimate::{Averaging, Estimator};
+use crate::{Error, Machine, Real, Result};
+
+/// Rows of a minibatch, and chains, where the data have as many.
+const BATCH: usize = 500;
+
+/// An enumeration this short (in seconds) is preferred to sampling.
+const EXACT: f64 = 2e-4;
+
+/// The settings of a run, checked and complete: made by [`TrainParams::plan`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrainPlan {
+    pub(super) seed: u64,
+    pub(super) estimator: Estimator,
+    pub(super) positive: Averaging,
+    pub(super) batch: usize,
+    pub(super) updates: u64,
+    pub(super) form: Form,
+    pub(super) optimiser: Optimiser,
+    pub(super) rate: f64,
+    pub(super) schedule: Schedule,
+    pub(super) average: u64,
+    pub(super) init: Init,
+    pub(super) offset_rate: f64,
+    pub(super) regulariser: Regulariser,
+    pub(super) evaluate_every: u64,
+    pub(super) evaluate_rows: usize,
+    pub(super) patience: usize,
+}
+
+impl TrainParams {
+    /// Checks these settings for a machine and its data and chooses what they leave open.
+    ///
+    /// # Errors
+    /// Names the field that is wrong; data that do not fit the machine; an estimator that does not apply.
+    pub fn plan<T: Real>(&self, machine: &Machine<T>, data: &Data<T>) -> Result<TrainPlan> {
+        data.check(machine)?;
+        machine.check_normalisable()?;
+        self.check()?;
+        let rows = data.weighty().len();
+        let estimator = self.estimator.clone().unwrap_or_else(|| default_estimator(machine));
+        estimator.check(machine)?;
+        let full = matches!(estimator, Estimator::Exact);
+        let batch = self.batch.unwrap_or(BATCH).min(rows);
+        let estimator = resolved(estimator, batch);
+        let positive = self.positive.unwrap_or(Averaging::default_for(machine, data.is_missing()));
+        positive.check(machine, data.is_missing())?;
+        let updates = match (self.updates, self.epochs) {
+            (Some(_), Some(_)) => {
+                return Err(Error::value("epochs", "updates or epochs, not both", "both"));
+            }
+            (Some(u), None) => u,
+            (None, Some(e)) => (e * rows as f64 / batch as f64).ceil() as u64,
+            (None, None) => default_updates(rows, batch),
+        };
+        let form = self.form.unwrap_or_default();
+        let optimiser = self.optimiser.unwrap_or_default();
+        let rate = self.rate.unwrap_or(default_rate(only_bits(machine, data), form, optimiser));
+        Ok(TrainPlan {
+            seed: self.seed.unwrap_or(0),
+            estimator,
+            positive,
+            batch,
+            updates,
+            form,
+            optimiser,
+            rate,
+            schedule: self.schedule.unwrap_or_default(),
+            average: self.average.unwrap_or(if full { 0 } else { (updates / 50).max(1) }),
+            init: self.init.unwrap_or(match is_blank(machine) {
+                true => Init::Data { std: 0.01 },
+                false => Init::Keep,
+            }),
+            offset_rate: self.offset_rate.unwrap_or(0.01),
+            regulariser: self.regulariser,
+            evaluate_every: self.evaluate_every.unwrap_or((updates / 100).max(1)),
+            evaluate_rows: self.evaluate_rows.unwrap_or(500),
+            patience: self.patience.unwrap_or(0),
+        })
+    }
+
+    /// Whether every number that is given makes sense on its own.
+    fn check(&self) -> Result<()> {
+        let positive = |what: &str, x: Option<f64>| match x {
+            Some(x) if !(x.is_finite() && x > 0.0) => Err(Error::value(what, "a positive number", x)),
+            _ => Ok(()),
+        };
+        let part = |what: &str, x: f64| match x {
+            x if (0.0..1.0).contains(&x) => Ok(()),
+            _ => Err(Error::value(what, "a number in [0, 1)", x)),
+        };
+        let at_least_one = |what: &str, x: Option<u64>| match x {
+            Some(0) => Err(Error::value(what, "at least 1", 0)),
+            _ => Ok(()),
+        };
+        positive("rate", self.rate)?;
+        positive("epochs", self.epochs)?;
+        at_least_one("batch", self.batch.map(|x| x as u64))?;
+        at_least_one("evaluate_rows", self.evaluate_rows.map(|x| x as u64))?;
+        match &self.estimator {
+            Some(Estimator::Cd { sweeps }) => {
+                at_least_one("estimator.sweeps", sweeps.map(|x| x as u64))?;
+            }
+            Some(Estimator::Pcd { sweeps, chains }) => {
+                at_least_one("estimator.sweeps", sweeps.map(|x| x as u64))?;
+                at_least_one("estimator.chains", chains.map(|x| x as u64))?;
+            }
+            _ => {}
+        }
+        match self.positive {
+            Some(Averaging::Chain { sweeps: n }) => {
+                at_least_one("positive.sweeps", Some(n as u64))?;
+            }
+            Some(Averaging::MeanField { rounds: n }) => {
+                at_least_one("positive.rounds", Some(n as u64))?;
+            }
+            _ => {}
+        }
+        match self.optimiser {
+            Some(Optimiser::Momentum { mu } | Optimiser::Nesterov { mu }) => {
+                part("optimiser.mu", mu)?;
+            }
+            Some(Optimiser::Adam { beta1, beta2, epsilon }) => {
+                part("optimiser.beta1", beta1)?;
+                part("optimiser.beta2", beta2)?;
+                positive("optimiser.epsilon", Some(epsilon))?;
+            }
+            Some(Optimiser::Cosine { delta, max }) => {
+                part("optimiser.delta", delta)?;
+                positive("optimiser.max", Some(max))?;
+            }
+            _ => {}
+        }
+        match self.schedule {
+            Some(Schedule::Exponential { end }) => positive("schedule.end", Some(end))?,
+            Some(Schedule::Inverse { half }) => positive("schedule.half", Some(half))?,
+            _ => {}
+        }
+        if let Some(Init::Data { std }) = self.init {
+            if !(std.is_finite() && std >= 0.0) {
+                return Err(Error::value("init.std", "a number ≥ 0", std));
+            }
+        }
+        match self.offset_rate {
+            Some(x) if !(x > 0.0 && x <= 1.0) => {
+                return Err(Error::value("offset_rate", "a number in (0, 1]", x));
+            }
+            _ => {}
+        }
+        let r = &self.regulariser;
+        let penalties = [
+            ("l1", r.l1),
+            ("l2", r.l2),
+            ("l1b", r.l1b),
+            ("max_norm", r.max_norm),
+            ("target_strength", r.target_strength),
+        ];
+        for (name, x) in penalties {
+            if !(x.is_finite() && x >= 0.0) {
+                return Err(Error::value(format!("regulariser.{name}"), "a number ≥ 0", x));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl TrainPlan {
+    /// The settings with every choice written out.
+    pub fn params(&self) -> TrainParams {
+        TrainParams {
+            seed: Some(self.seed),
+            estimator: Some(self.estimator.clone()),
+            positive: Some(self.positive),
+            batch: Some(self.batch),
+            updates: Some(self.updates),
+            epochs: None,
+            form: Some(self.form),
+            optimiser: Some(self.optimiser),
+            rate: Some(self.rate),
+            schedule: Some(self.schedule),
+            average: Some(self.average),
+            init: Some(self.init),
+            offset_rate: Some(self.offset_rate),
+            regulariser: self.regulariser,
+            evaluate_every: Some(self.evaluate_every),
+            evaluate_rows: Some(self.evaluate_rows),
+            patience: Some(self.patience),
+        }
+    }
+
+    /// Number of updates.
+    pub fn updates(&self) -> u64 {
+        self.updates
+    }
+    /// Rows of a minibatch.
+    pub fn batch(&self) -> usize {
+        self.batch
+    }
+    /// The estimator.
+    pub fn estimator(&self) -> &Estimator {
+        &self.estimator
+    }
+}
+
+/// Enumeration where an update by it is no slower than by sampling, else persistent chains.
+fn default_estimator<T: Real>(machine: &Machine<T>) -> Estimator {
+    match machine.exact().cost() {
+        Ok((_, seconds)) if seconds < EXACT => Estimator::Exact,
+        _ => Estimator::Pcd { sweeps: None, chains: None },
+    }
+}
+
+/// The estimator with open settings filled in: as many chains as rows in a minibatch, so that both phases
+/// have equal noise, but no fewer than 100.
+fn resolved(estimator: Estimator, batch: usize) -> Estimator {
+    match estimator {
+        Estimator::Cd { sweeps } => Estimator::Cd { sweeps: sweeps.or(Some(1)) },
+        Estimator::Pcd { sweeps, chains } => {
+            Estimator::Pcd { sweeps: sweeps.or(Some(1)), chains: chains.or(Some(batch.max(100))) }
+        }
+        other => other,
+    }
+}
+
+/// Two hundred passes over the data, but long enough for the weights to form and no longer than they need.
+fn default_updates(rows: usize, batch: usize) -> u64 {
+    let epochs = 200.0 * rows as f64 / batch as f64;
+    epochs.clamp(5_000.0, 50_000.0) as u64
+}
+
+/// The rate that is safe for the coordinates: scales below one magnify an update.
+fn default_rate(bits: bool, form: Form, optimiser: Optimiser) -> f64 {
+    let rate = match optimiser {
+        Optimiser::Sgd => 0.1,
+        Optimiser::Momentum { mu } | Optimiser::Nesterov { mu } => 0.1 * (1.0 - mu),
+        Optimiser::Adam { .. } => 1e-3,
+        Optimiser::Cosine { .. } => 1e-3,
+    };
+    match (form, optimiser) {
+        (Form::Standardised, Optimiser::Sgd) => rate / 10.0,
+        _ if !bits => rate / 10.0,
+        _ => rate,
+    }
+}

@@ -1,0 +1,305 @@
+//! The loop: minibatch, two phases, update, events.
+
+use super::evaluate::{Quality, sample_rows};
+use super::optimise::{Phases, Step, Stepper};
+use super::{Control, Coordinates, Data, Evaluated, Event, Init, Observer, Outcome, TrainPlan, Updated};
+use crate::estimate::{Context, Info, NegativePhase, Positive, Setup, Verdict};
+use crate::machine::Parameters;
+use crate::sample::purpose;
+use crate::{Key, Machine, Real, Result, States};
+use harmonium_kernels::Stream;
+use rand::RngExt;
+
+/// A gradient this many times the usual one is not noise.
+const EXPLODES: f64 = 30.0;
+
+/// Updates before the usual norm of a gradient is known.
+const WARM_UP: u64 = 20;
+
+/// Updates undone in a row after which a run gives up.
+const GIVE_UP: u32 = 30;
+
+/// A training run: the machine, the two phases, the optimiser and how far it has come.
+pub struct Trainer<'d, T: Real = f32> {
+    pub(super) plan: TrainPlan,
+    pub(super) data: &'d Data<T>,
+    pub(super) valid: Option<&'d Data<T>>,
+    pub(super) machine: Machine<T>,
+    /// The machine that the next update is written into.
+    next: Machine<T>,
+    pub(super) positive: Positive<T>,
+    pub(super) estimator: Box<dyn NegativePhase<T>>,
+    pub(super) coordinates: Coordinates<T>,
+    pub(super) stepper: Stepper<T>,
+    moments: (Parameters<T>, Parameters<T>),
+    /// Rows of positive weight, and the order of the present epoch.
+    rows: Vec<usize>,
+    order: (u64, Vec<usize>),
+    pub(super) update: u64,
+    pub(super) rate_factor: f64,
+    /// Sliding average of the gradient's norm.
+    pub(super) usual_norm: f64,
+    pub(super) undone_in_a_row: u32,
+}
+
+impl<'d, T: Real> Trainer<'d, T> {
+    /// A run that has not started: the machine is given its initial parameters.
+    ///
+    /// # Errors
+    /// Data that do not fit, or whatever the estimator's start may refuse.
+    pub fn new(mut machine: Machine<T>, plan: TrainPlan, data: &'d Data<T>) -> Result<Self> {
+        data.check(&machine)?;
+        if let Init::Data { std } = plan.init {
+            super::init::from_data(&mut machine, data, std, plan.seed)?;
+        }
+        let setup = Setup { machine: &machine, data: data.states(), batch: plan.batch, seed: plan.seed };
+        let estimator = plan.estimator.build(&setup)?;
+        let positive = Positive::new(plan.positive, &machine, data.states(), data.known(), plan.seed)?;
+        let coordinates = Coordinates::new(plan.form, &machine, data)?;
+        let stepper =
+            Stepper::new(plan.optimiser, plan.regulariser, plan.rate, plan.average > 0, &machine);
+        let zeros = || machine.zero_parameters();
+        Ok(Self {
+            moments: (zeros(), zeros()),
+            rows: data.weighty(),
+            order: (u64::MAX, Vec::new()),
+            next: machine.clone(),
+            plan,
+            data,
+            valid: None,
+            machine,
+            positive,
+            estimator,
+            coordinates,
+            stepper,
+            update: 0,
+            rate_factor: 1.0,
+            usual_norm: 0.0,
+            undone_in_a_row: 0,
+        })
+    }
+
+    /// The same run with held-out data, which evaluations look at.
+    ///
+    /// # Errors
+    /// Data that do not fit the machine.
+    pub fn with_valid(mut self, valid: &'d Data<T>) -> Result<Self> {
+        valid.check(&self.machine)?;
+        self.valid = Some(valid);
+        Ok(self)
+    }
+
+    /// The machine as it stands.
+    pub fn machine(&self) -> &Machine<T> {
+        &self.machine
+    }
+    /// The settings.
+    pub fn plan(&self) -> &TrainPlan {
+        &self.plan
+    }
+    /// Updates done.
+    pub fn update_count(&self) -> u64 {
+        self.update
+    }
+    /// Passes over the data.
+    pub fn epoch(&self) -> f64 {
+        self.update as f64 * self.plan.batch as f64 / self.rows.len() as f64
+    }
+    /// The coordinates of the gradient.
+    pub fn coordinates(&self) -> &Coordinates<T> {
+        &self.coordinates
+    }
+
+    /// The machine to be judged: with averaged parameters where an average is kept.
+    pub fn averaged(&self) -> Machine<T> {
+        let mut machine = self.machine.clone();
+        if let (Some(average), true) = (self.stepper.average(), self.update > 0) {
+            // An average of normalisable machines might fail the test of one; then the last is as good.
+            let _ = machine.set_parameters(average);
+        }
+        machine
+    }
+
+    /// Makes updates until the plan is done or an observer stops the run.
+    ///
+    /// # Errors
+    /// Whatever sampling or an observer may refuse.
+    pub fn run(&mut self, observers: &mut [&mut dyn Observer<T>]) -> Result<Outcome> {
+        let mut reason = self.tell(&Event::Started { update: self.update }, observers)?;
+        while reason.is_none() && self.update < self.plan.updates {
+            let event = self.update()?;
+            let undone = matches!(event, Event::Undone { .. });
+            reason = self.tell(&event, observers)?;
+            if self.undone_in_a_row >= GIVE_UP {
+                reason = reason.or(Some(format!("{GIVE_UP} updates in a row had to be undone")));
+            }
+            let every = self.plan.evaluate_every;
+            let last = self.update == self.plan.updates;
+            if every > 0 && !undone && (self.update % every == 0 || last) {
+                let event = Event::Evaluated(self.evaluate()?);
+                reason = reason.or(self.tell(&event, observers)?);
+            }
+        }
+        let reason = reason.unwrap_or_else(|| "all updates are done".into());
+        self.tell(&Event::Stopped { update: self.update, reason: reason.clone() }, observers)?;
+        Ok(Outcome { updates: self.update, reason, plan: self.plan.clone() })
+    }
+
+    fn tell(&self, event: &Event, observers: &mut [&mut dyn Observer<T>]) -> Result<Option<String>> {
+        let mut stop = None;
+        for o in observers {
+            if let Control::Stop(reason) = o.notice(event, self)? {
+                stop = stop.or(Some(reason));
+            }
+        }
+        Ok(stop)
+    }
+
+    /// One update.
+    ///
+    /// # Errors
+    /// Whatever sampling or enumeration may refuse.
+    pub fn update(&mut self) -> Result<Event> {
+        let update = self.update + 1;
+        let rows = self.minibatch(update);
+        let wts: Option<Vec<f64>> = self.data.wts().map(|w| rows.iter().map(|&r| w[r]).collect());
+        let info = self.phases(update, &rows, wts.as_deref())?;
+        let step = self.step(update, wts.as_deref());
+        let rate = (self.plan.offset_rate * step.wt).min(1.0);
+        self.coordinates.follow(&self.machine, &self.moments.0, rate);
+        let phases = Phases {
+            positive: &self.moments.0,
+            negative: &self.moments.1,
+            coordinates: &self.coordinates,
+        };
+        let norms = self.stepper.apply(&self.machine, &mut self.next, &phases, step);
+        if let Some(why) = self.objection(norms.gradient, norms.change)? {
+            return Ok(self.undo(update, why));
+        }
+        std::mem::swap(&mut self.machine, &mut self.next);
+        self.undone_in_a_row = 0;
+        let slide = 1.0 / (update.min(100) as f64);
+        self.usual_norm += slide * (norms.gradient - self.usual_norm);
+        self.update = update;
+        Ok(Event::Updated(Updated {
+            update,
+            epoch: self.epoch(),
+            rate: step.rate,
+            gradient_norm: norms.gradient,
+            update_norm: norms.change,
+            metrics: info.metrics,
+        }))
+    }
+
+    /// Both phases of the minibatch, into the moments. This is the only place that makes the view of the
+    /// model that sampling and averaging go through.
+    fn phases(&mut self, update: u64, rows: &[usize], wts: Option<&[f64]>) -> Result<Info> {
+        let model = self.machine.at(1.0);
+        let seed = self.plan.seed;
+        let all = self.data.states();
+        let (positive, negative) = (&mut self.moments.0, &mut self.moments.1);
+        let batch: States<T> = self.positive.estimate(&model, all, rows, wts, seed, update, positive)?;
+        let context = Context { model: &model, data: &batch, wts, positive, seed, update };
+        self.estimator.estimate(&context, negative)
+    }
+
+    fn step(&self, update: u64, wts: Option<&[f64]>) -> Step {
+        let done = (update - 1) as f64 / self.plan.updates as f64;
+        // The gradient of Σ wt·ln p needs each minibatch to count by its weight.
+        let wt = wts.map_or(1.0, |w| {
+            let all: f64 = self.data.wts().map_or(0.0, |w| w.iter().sum());
+            w.iter().sum::<f64>() / w.len() as f64 / (all / self.rows.len() as f64)
+        });
+        Step {
+            rate: self.plan.rate * self.plan.schedule.factor(done) * self.rate_factor,
+            wt,
+            average: (1.0 / self.plan.average.max(1) as f64).max(1.0 / update as f64),
+        }
+    }
+
+    /// What speaks against the update that has been prepared.
+    fn objection(&mut self, gradient: f64, change: f64) -> Result<Option<String>> {
+        if !(gradient.is_finite() && change.is_finite()) {
+            return Ok(Some("the update is not finite".into()));
+        }
+        if self.update >= WARM_UP && gradient > EXPLODES * self.usual_norm {
+            let times = gradient / self.usual_norm;
+            return Ok(Some(format!("the gradient is {times:.0} times as long as usual")));
+        }
+        if let Some(e) = self.next.members().iter().find_map(|m| m.layer.check().err()) {
+            return Ok(Some(e.to_string()));
+        }
+        if let Err(e) = self.next.check_normalisable() {
+            return Ok(Some(e.to_string()));
+        }
+        Ok(match self.estimator.updated(&self.machine, &self.next)? {
+            Verdict::Accept => None,
+            Verdict::Reject => Some("the chains cannot follow".into()),
+        })
+    }
+
+    /// Drops the prepared update, lowers the rate and forgets momenta. The update's number is used up, so
+    /// that the next attempt sees other rows and other random numbers.
+    fn undo(&mut self, update: u64, why: String) -> Event {
+        self.rate_factor *= 0.5;
+        self.undone_in_a_row += 1;
+        self.stepper.clear(self.plan.rate * self.rate_factor);
+        self.update = update;
+        Event::Undone { update, why, rate_factor: self.rate_factor }
+    }
+
+    /// The rows of a minibatch: the data in one random order after another, cut into equal pieces.
+    fn minibatch(&mut self, update: u64) -> Vec<usize> {
+        let (n, batch) = (self.rows.len() as u64, self.plan.batch as u64);
+        if n == batch {
+            return self.rows.clone();
+        }
+        let first = (update - 1) * batch;
+        (first..first + batch)
+            .map(|p| {
+                if self.order.0 != p / n {
+                    self.order = (p / n, self.shuffled(p / n));
+                }
+                self.order.1[(p % n) as usize]
+            })
+            .collect()
+    }
+
+    fn shuffled(&self, epoch: u64) -> Vec<usize> {
+        let key = Key { seed: self.plan.seed, purpose: purpose::DATA, block: 0, sweep: epoch };
+        let mut rng = Stream::new(key);
+        let mut order = self.rows.clone();
+        for i in (1..order.len()).rev() {
+            order.swap(i, rng.random_range(0..=i));
+        }
+        order
+    }
+
+    /// How good the model is: of the averaged parameters, on a fixed selection of rows.
+    ///
+    /// # Errors
+    /// Whatever the free energy may refuse.
+    pub fn evaluate(&self) -> Result<Evaluated> {
+        let machine = self.averaged();
+        let (rows, seed) = (self.plan.evaluate_rows, self.plan.seed);
+        let train = Quality::new(&machine, &sample_rows(self.data, rows), seed)?;
+        let valid = match self.valid {
+            Some(v) => Some(Quality::new(&machine, &sample_rows(v, rows), seed)?),
+            None => None,
+        };
+        let mut metrics = Vec::new();
+        let mut push = |name, x: Option<f64>| metrics.extend(x.map(|x| (name, x)));
+        push("train_log_likelihood", train.log_likelihood);
+        push("train_pseudo_likelihood", train.pseudo_likelihood);
+        push("train_free_energy", train.free_energy);
+        if let Some(v) = &valid {
+            push("valid_log_likelihood", v.log_likelihood);
+            push("valid_pseudo_likelihood", v.pseudo_likelihood);
+            push("valid_free_energy", v.free_energy);
+            let gap = v.free_energy.zip(train.free_energy).map(|(v, t)| v - t);
+            push("free_energy_gap", gap);
+        }
+        let score = valid.as_ref().map_or(train.score(), Quality::score);
+        Ok(Evaluated { update: self.update, epoch: self.epoch(), metrics, score })
+    }
+}
