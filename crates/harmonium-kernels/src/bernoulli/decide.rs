@@ -45,17 +45,22 @@ pub(crate) fn thresholds(x: i16) -> (f64, f64) {
     (if saturated { 0.0 } else { at(a + 0.51) }, at(a - 0.51))
 }
 
-/// How 32 units are decided on some instruction set: (values, open units), bit c for unit c.
+/// How 32 units are decided on some instruction set.
+///
+/// # Safety
+/// Every method needs the instruction set to be present.
 pub(crate) trait Decide {
-    /// # Safety
-    /// The instruction set must be present.
-    unsafe fn decide(x: &Logits, r: &Random) -> (u32, u32);
+    /// The logits of 32 units in registers.
+    type Logits: Copy;
 
+    /// From memory.
+    unsafe fn load(x: &Logits) -> Self::Logits;
+    /// To memory.
+    unsafe fn store(x: Self::Logits) -> Logits;
     /// The nearest integers (ties to even), saturated at ±32767; NaN gives some value.
-    ///
-    /// # Safety
-    /// The instruction set must be present.
-    unsafe fn round(y: &[f32; 32]) -> Logits;
+    unsafe fn round(y: &[f32; 32]) -> Self::Logits;
+    /// (values, open units), bit c for unit c.
+    unsafe fn decide(x: Self::Logits, r: &Random) -> (u32, u32);
 }
 
 /// Logits saturate here, at ±16 nats; beyond, the further bits of u decide.
@@ -65,8 +70,18 @@ const LIMIT: f32 = 32767.0;
 pub(crate) struct Portable;
 
 impl Decide for Portable {
+    type Logits = Logits;
+
     #[inline(always)]
-    unsafe fn decide(x: &Logits, r: &Random) -> (u32, u32) {
+    unsafe fn load(x: &Logits) -> Logits {
+        *x
+    }
+    #[inline(always)]
+    unsafe fn store(x: Logits) -> Logits {
+        x
+    }
+    #[inline(always)]
+    unsafe fn decide(x: Logits, r: &Random) -> (u32, u32) {
         let (mut value, mut open) = ([0i16; 32], [0i16; 32]);
         for c in 0..32 {
             let d = margin(x[c], r[c]);
@@ -99,32 +114,46 @@ pub(crate) mod x86 {
     /// AVX2: two vectors of 16 units.
     pub(crate) struct Avx2;
 
+    // SAFETY of all calls below: the features are present by the caller's promise.
     impl Decide for Avx2 {
+        type Logits = (__m256i, __m256i);
+
         #[inline(always)]
-        unsafe fn decide(x: &Logits, r: &Random) -> (u32, u32) {
-            // SAFETY: the features are present by the caller's promise.
-            unsafe { decide_256(x, r) }
+        unsafe fn load(x: &Logits) -> (__m256i, __m256i) {
+            // SAFETY: see above.
+            unsafe { load_256(x) }
         }
         #[inline(always)]
-        unsafe fn round(y: &[f32; 32]) -> Logits {
-            // SAFETY: the features are present by the caller's promise.
+        unsafe fn store(x: (__m256i, __m256i)) -> Logits {
+            // SAFETY: registers and array have the same 64 bytes.
+            unsafe { std::mem::transmute(x) }
+        }
+        #[inline(always)]
+        unsafe fn round(y: &[f32; 32]) -> (__m256i, __m256i) {
+            // SAFETY: see above.
             unsafe { round_256(y) }
+        }
+        #[inline(always)]
+        unsafe fn decide(x: (__m256i, __m256i), r: &Random) -> (u32, u32) {
+            // SAFETY: see above.
+            unsafe { decide_256(x, r) }
         }
     }
 
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn decide_256(x: &Logits, r: &Random) -> (u32, u32) {
-        // SAFETY: unaligned loads of 32 bytes each from arrays of 64.
-        let (x0, x1, r0, r1) = unsafe {
-            let (x, r) = (x.as_ptr().cast::<__m256i>(), r.as_ptr().cast::<__m256i>());
-            (
-                _mm256_loadu_si256(x),
-                _mm256_loadu_si256(x.add(1)),
-                _mm256_loadu_si256(r),
-                _mm256_loadu_si256(r.add(1)),
-            )
-        };
+    fn load_256(x: &Logits) -> (__m256i, __m256i) {
+        let p = x.as_ptr().cast::<__m256i>();
+        // SAFETY: two unaligned loads of 32 bytes each from an array of 64.
+        unsafe { (_mm256_loadu_si256(p), _mm256_loadu_si256(p.add(1))) }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn decide_256((x0, x1): (__m256i, __m256i), r: &Random) -> (u32, u32) {
+        let p = r.as_ptr().cast::<__m256i>();
+        // SAFETY: two unaligned loads of 32 bytes each from an array of 64.
+        let (r0, r1) = unsafe { (_mm256_loadu_si256(p), _mm256_loadu_si256(p.add(1))) };
         let (d0, d1) = (margin_256(x0, r0), margin_256(x1, r1));
         let value = signs(_mm256_xor_si256(x0, d0), _mm256_xor_si256(x1, d1));
         let limit = _mm256_set1_epi16(OPEN + 1);
@@ -183,45 +212,58 @@ pub(crate) mod x86 {
 
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn round_256(y: &[f32; 32]) -> Logits {
-        let mut out = [0; 32];
-        for (y, out) in y.chunks_exact(16).zip(out.chunks_exact_mut(16)) {
-            let round = |y: &[f32]| {
-                // SAFETY: an unaligned load of the eight elements of `y`.
-                let y = unsafe { _mm256_loadu_ps(y.as_ptr()) };
-                let y = _mm256_min_ps(y, _mm256_set1_ps(LIMIT));
-                _mm256_cvtps_epi32(_mm256_max_ps(y, _mm256_set1_ps(-LIMIT)))
-            };
-            let packed = _mm256_packs_epi32(round(&y[..8]), round(&y[8..]));
-            let ordered = _mm256_permute4x64_epi64(packed, 0b11_01_10_00);
-            // SAFETY: an unaligned store to the sixteen elements of `out`.
-            unsafe { _mm256_storeu_si256(out.as_mut_ptr().cast(), ordered) };
-        }
-        out
+    fn round_256(y: &[f32; 32]) -> (__m256i, __m256i) {
+        let eight = |i: usize| {
+            // SAFETY: an unaligned load of eight of the 32 elements, i < 4.
+            let y = unsafe { _mm256_loadu_ps(y.as_ptr().add(8 * i)) };
+            let y = _mm256_min_ps(y, _mm256_set1_ps(LIMIT));
+            _mm256_cvtps_epi32(_mm256_max_ps(y, _mm256_set1_ps(-LIMIT)))
+        };
+        let pack = |a, b| _mm256_permute4x64_epi64(_mm256_packs_epi32(a, b), 0b11_01_10_00);
+        (pack(eight(0), eight(1)), pack(eight(2), eight(3)))
     }
 
     /// AVX-512: one vector of 32 units.
     pub(crate) struct Avx512;
 
+    // SAFETY of all calls below: the features are present by the caller's promise.
     impl Decide for Avx512 {
+        type Logits = __m512i;
+
         #[inline(always)]
-        unsafe fn decide(x: &Logits, r: &Random) -> (u32, u32) {
-            // SAFETY: the features are present by the caller's promise.
-            unsafe { decide_512(x, r) }
+        unsafe fn load(x: &Logits) -> __m512i {
+            // SAFETY: see above.
+            unsafe { load_512(x) }
         }
         #[inline(always)]
-        unsafe fn round(y: &[f32; 32]) -> Logits {
-            // SAFETY: the features are present by the caller's promise.
+        unsafe fn store(x: __m512i) -> Logits {
+            // SAFETY: registers and array have the same 64 bytes.
+            unsafe { std::mem::transmute(x) }
+        }
+        #[inline(always)]
+        unsafe fn round(y: &[f32; 32]) -> __m512i {
+            // SAFETY: see above.
             unsafe { round_512(y) }
+        }
+        #[inline(always)]
+        unsafe fn decide(x: __m512i, r: &Random) -> (u32, u32) {
+            // SAFETY: see above.
+            unsafe { decide_512(x, r) }
         }
     }
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw")]
-    fn decide_512(x: &Logits, r: &Random) -> (u32, u32) {
-        // SAFETY: unaligned loads of the whole arrays.
-        let (x, r) =
-            unsafe { (_mm512_loadu_si512(x.as_ptr().cast()), _mm512_loadu_si512(r.as_ptr().cast())) };
+    fn load_512(x: &Logits) -> __m512i {
+        // SAFETY: an unaligned load of the whole array.
+        unsafe { _mm512_loadu_si512(x.as_ptr().cast()) }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw")]
+    fn decide_512(x: __m512i, r: &Random) -> (u32, u32) {
+        // SAFETY: an unaligned load of the whole array.
+        let r = unsafe { _mm512_loadu_si512(r.as_ptr().cast()) };
         let all = |c: u16| _mm512_set1_epi16(c as i16);
         let a = _mm512_abs_epi16(x);
         let y = _mm512_add_epi16(a, high_512(a, all(LOG2_E)));
@@ -239,17 +281,15 @@ pub(crate) mod x86 {
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw")]
-    fn round_512(y: &[f32; 32]) -> Logits {
-        let mut out = [0; 32];
-        for (y, out) in y.chunks_exact(16).zip(out.chunks_exact_mut(16)) {
-            // SAFETY: an unaligned load of the sixteen elements of `y`.
-            let y = unsafe { _mm512_loadu_ps(y.as_ptr()) };
+    fn round_512(y: &[f32; 32]) -> __m512i {
+        let sixteen = |i: usize| {
+            // SAFETY: an unaligned load of sixteen of the 32 elements, i < 2.
+            let y = unsafe { _mm512_loadu_ps(y.as_ptr().add(16 * i)) };
             let y = _mm512_min_ps(y, _mm512_set1_ps(LIMIT));
             let y = _mm512_cvtps_epi32(_mm512_max_ps(y, _mm512_set1_ps(-LIMIT)));
-            // SAFETY: an unaligned store to the sixteen elements of `out`.
-            unsafe { _mm256_storeu_si256(out.as_mut_ptr().cast(), _mm512_cvtepi32_epi16(y)) };
-        }
-        out
+            _mm512_cvtepi32_epi16(y)
+        };
+        _mm512_inserti64x4(_mm512_castsi256_si512(sixteen(0)), sixteen(1), 1)
     }
 
     /// As `high_256`, for 32 lanes.
@@ -320,7 +360,7 @@ mod tests {
             // SAFETY: the portable version needs nothing; the others are tried where they were detected.
             unsafe {
                 let y = x.map(|x| f32::from(x) * 1.25 + 0.5);
-                let want = (Portable::decide(&x, &r), Portable::round(&y));
+                let want = (Portable::decide(x, &r), Portable::round(&y));
                 if names.contains(&"avx2") {
                     assert_eq!(avx2(&x, &r, &y), want);
                 }
@@ -332,12 +372,18 @@ mod tests {
         #[target_feature(enable = "avx2")]
         fn avx2(x: &Logits, r: &Random, y: &[f32; 32]) -> ((u32, u32), Logits) {
             // SAFETY: this function has the feature.
-            unsafe { (x86::Avx2::decide(x, r), x86::Avx2::round(y)) }
+            unsafe {
+                let (x, y) = (x86::Avx2::load(x), x86::Avx2::round(y));
+                (x86::Avx2::decide(x, r), x86::Avx2::store(y))
+            }
         }
         #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
         fn avx512(x: &Logits, r: &Random, y: &[f32; 32]) -> ((u32, u32), Logits) {
             // SAFETY: this function has the features.
-            unsafe { (x86::Avx512::decide(x, r), x86::Avx512::round(y)) }
+            unsafe {
+                let (x, y) = (x86::Avx512::load(x), x86::Avx512::round(y));
+                (x86::Avx512::decide(x, r), x86::Avx512::store(y))
+            }
         }
     }
 }

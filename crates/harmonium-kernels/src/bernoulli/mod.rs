@@ -49,7 +49,7 @@ pub(crate) trait Source {
     ///
     /// # Safety
     /// The instruction set of `D` must be present.
-    unsafe fn rounded<D: Decide>(&self, row: usize) -> Logits;
+    unsafe fn rounded<D: Decide>(&self, row: usize) -> D::Logits;
     /// The exact logit of one unit.
     fn exact(&self, row: usize, column: usize) -> f64;
 }
@@ -98,10 +98,12 @@ unsafe fn rows<D: Decide, S: Source>(source: &S, noise: &mut Noise, out: &mut [u
             // SAFETY: the caller's promise.
             let x = unsafe { source.rounded::<D>(row) };
             // SAFETY: as above.
-            let (values, open) = unsafe { D::decide(&x, random) };
+            let (values, open) = unsafe { D::decide(x, random) };
             *out = if open == 0 {
                 values
             } else {
+                // SAFETY: as above.
+                let x = unsafe { D::store(x) };
                 settle(&x, random, values, open, &mut noise.rest, |c| source.exact(row, c))
             };
         }
@@ -197,7 +199,7 @@ unsafe fn every_decision<D: Decide>() -> (u64, u64) {
                 d => (2 << d) - 1,
             };
             // SAFETY: the caller's promise.
-            let (values, open) = unsafe { D::decide(&[x; 32], &r) };
+            let (values, open) = unsafe { D::decide(D::load(&[x; 32]), &r) };
             let less_likely = if x < 0 { values } else { !values };
             let bad = less_likely & !up_to(last) | !less_likely & up_to(first - 1);
             wrong += u64::from((bad & !open).count_ones());

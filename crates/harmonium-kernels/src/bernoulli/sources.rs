@@ -1,6 +1,6 @@
 //! Where the logits of a draw come from: 16- or 32-bit fixed-point sums, or a matrix of reals.
 
-use super::decide::{Decide, Logits};
+use super::decide::Decide;
 use super::{COLUMNS, Noise, ROWS, Source, UNIT, pack, sample};
 use crate::isa::Isa;
 use crate::scratch;
@@ -15,9 +15,10 @@ pub(crate) struct Narrow<'a> {
 
 impl Source for Narrow<'_> {
     #[inline(always)]
-    unsafe fn rounded<D: Decide>(&self, row: usize) -> Logits {
+    unsafe fn rounded<D: Decide>(&self, row: usize) -> D::Logits {
         let sums = &self.sums[row].0;
-        std::array::from_fn(|c| sums[c].saturating_add(self.bias.0[c]))
+        // SAFETY: the caller's promise.
+        unsafe { D::load(&std::array::from_fn(|c| sums[c].saturating_add(self.bias.0[c]))) }
     }
     fn exact(&self, row: usize, c: usize) -> f64 {
         f64::from(i32::from(self.sums[row].0[c]) + i32::from(self.bias.0[c])) / UNIT
@@ -32,7 +33,7 @@ pub(crate) struct Integers<'a> {
 
 impl Source for Integers<'_> {
     #[inline(always)]
-    unsafe fn rounded<D: Decide>(&self, row: usize) -> Logits {
+    unsafe fn rounded<D: Decide>(&self, row: usize) -> D::Logits {
         let scale = (self.scale * UNIT) as f32;
         let sums = &self.sums[row].0;
         // SAFETY: the caller's promise.
@@ -53,7 +54,7 @@ macro_rules! reals {
         }
         impl Source for $source<'_> {
             #[inline(always)]
-            unsafe fn rounded<D: Decide>(&self, row: usize) -> Logits {
+            unsafe fn rounded<D: Decide>(&self, row: usize) -> D::Logits {
                 let x = &self.logits[row * self.n..][..self.width];
                 let mut y = [0.0; COLUMNS];
                 if let Ok(x) = <&[$t; COLUMNS]>::try_from(x) {

@@ -22,6 +22,8 @@ pub enum Means {
     Spin,
 }
 
+/// 1.5·2^23: a sum with it has its integer part in the low bits, rounded to nearest.
+const MAGIC: f32 = 12_582_912.0;
 /// Largest rounded mean: 64 of them stay within 16 bits.
 const TOP: f32 = 511.0;
 
@@ -96,12 +98,12 @@ multiversion! {
             let start = ((first + r) as u32).wrapping_mul(0x9e37_79b9).wrapping_add((j as u32).wrapping_mul(0x85eb_ca6b));
             for (c, (out, &m)) in out.0.iter_mut().zip(&m).enumerate() {
                 let weyl = start.wrapping_add((c as u32).wrapping_mul(0x85eb_ca6b));
-                let dither = (weyl >> 8) as f32 * (1.0 / 16_777_216.0);
-                // Made positive so that truncation is the floor.
-                let x = (m - shift) * steps + dither + 1024.0;
-                let x = if x > TOP + 1024.0 { TOP + 1024.0 } else { x };
-                let x = if x < 1024.0 - TOP { 1024.0 - TOP } else { x };
-                *out = (x as i32 - 1024) as i16;
+                // In [−½, ½): rounding to nearest after adding it rounds up as often as the fraction says.
+                let dither = (weyl >> 8) as f32 * (1.0 / 16_777_216.0) - 0.5;
+                let x = (m - shift) * steps + dither;
+                let x = if x > TOP { TOP } else { x };
+                let x = if x < -TOP { -TOP } else { x };
+                *out = (x + MAGIC).to_bits() as i16;
             }
         }
     }

@@ -8,9 +8,11 @@
 //! The result of a row does not depend on the other rows of the batch up to the choice between tables and
 //! the loop over set bits, which is made per word for the whole batch; it never depends on the threads.
 
+mod vector;
+
 use crate::bits::Rows;
 use crate::codes::Codes;
-use crate::isa::{Isa, multiversion};
+use crate::isa::Isa;
 use crate::strip::{Strips, for_each_task};
 
 /// Bits per table; 2^5 entries of 64 bytes are built in the time of about 60 look-ups.
@@ -21,62 +23,84 @@ const ENTRIES: usize = GROUPS << K;
 
 /// Whether adding the `set` rows one by one beats building the tables of a word for `rows` look-ups.
 ///
-/// In units of one look-up: a loop over set bits costs about one unit per bit and a mispredicted branch
-/// (12 units) per row; a table costs 50 units to build and one per row.
+/// In units of one look-up: a loop over set bits costs about two units per bit and a mispredicted branch
+/// (9 units) per row; a table costs 60 units to build and one per row.
 fn loop_pays(set: usize, rows: usize) -> bool {
-    set + 12 * rows < GROUPS * (rows + 50)
+    2 * set + 9 * rows < GROUPS * (rows + 60)
+}
+
+/// Calls a body that is generic in the vector, once per instruction set.
+macro_rules! on_each_isa {
+    ($t:ident, fn $name:ident $([const $G:ident])? ($($arg:ident: $ty:ty),* $(,)?) => $body:ident) => {
+        #[allow(clippy::too_many_arguments)]
+        fn $name $(<const $G: bool>)? (isa: Isa, $($arg: $ty),*) {
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            {
+                use crate::isa::Level;
+                use vector::$t::x86;
+                #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
+                #[allow(clippy::too_many_arguments)]
+                fn avx2 $(<const $G: bool>)? ($($arg: $ty),*) {
+                    // SAFETY: this function has the features of the vector.
+                    unsafe { $body::<x86::Avx2 $(, $G)?>($($arg),*) }
+                }
+                #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,avx512f,avx512bw,avx512dq,avx512vl")]
+                #[allow(clippy::too_many_arguments)]
+                fn avx512 $(<const $G: bool>)? ($($arg: $ty),*) {
+                    // SAFETY: this function has the features of the vector.
+                    unsafe { $body::<x86::Avx512 $(, $G)?>($($arg),*) }
+                }
+                match isa.level() {
+                    Level::Portable => {}
+                    // SAFETY: an `Isa` of this level exists only if its features were detected.
+                    Level::Avx2 => return unsafe { avx2 $(::<$G>)? ($($arg),*) },
+                    // SAFETY: as above.
+                    Level::Avx512 => return unsafe { avx512 $(::<$G>)? ($($arg),*) },
+                }
+            }
+            let _ = isa;
+            // SAFETY: the portable vector needs no feature.
+            unsafe { $body::<Entry $(, $G)?>($($arg),*) }
+        }
+    };
 }
 
 macro_rules! inputs {
-    ($t:ident, $lanes:literal) => {
+    ($t:ident) => {
         pub(crate) mod $t {
+            use super::vector::$t::{Entry, L, Vector};
             use super::*;
-            const L: usize = $lanes;
 
-            #[repr(C, align(64))]
-            #[derive(Clone, Copy)]
-            struct Entry([$t; L]);
-            const ZERO: Entry = Entry([0.0; L]);
+            /// scale · w, padded with zeros.
+            #[inline(always)]
+            fn scaled(w: &[$t], scale: $t) -> Entry {
+                let mut e = Entry::default();
+                // A copy of constant length needs no call.
+                match <&[$t; L]>::try_from(w) {
+                    Ok(w) => e.0 = *w,
+                    Err(_) => e.0[..w.len()].copy_from_slice(w),
+                }
+                e.0.iter_mut().for_each(|e| *e *= scale);
+                e
+            }
 
-            impl Entry {
-                #[inline(always)]
-                fn add(&mut self, other: &Self) {
-                    for (a, b) in self.0.iter_mut().zip(&other.0) {
-                        *a += b;
-                    }
-                }
-                /// scale · w, padded with zeros.
-                #[inline(always)]
-                fn scaled(w: &[$t], scale: $t) -> Self {
-                    let mut e = ZERO;
-                    for (e, &w) in e.0.iter_mut().zip(w) {
-                        *e = scale * w;
-                    }
-                    e
-                }
-                #[inline(always)]
-                fn add_to(&self, out: &mut [$t]) {
+            /// out += sum.
+            #[inline(always)]
+            unsafe fn add_to<V: Vector>(sum: V, out: &mut [$t]) {
+                // SAFETY: the caller promises the instruction set.
+                unsafe {
                     if let Ok(out) = <&mut [$t; L]>::try_from(&mut *out) {
-                        for (o, s) in out.iter_mut().zip(&self.0) {
-                            *o += s;
-                        }
+                        sum.plus(out).store(out);
                     } else {
-                        for (o, s) in out.iter_mut().zip(&self.0) {
-                            *o += s;
-                        }
+                        let mut e = Entry::default();
+                        sum.store(&mut e.0);
+                        out.iter_mut().zip(&e.0).for_each(|(out, e)| *out += e);
                     }
                 }
             }
 
             /// out += scale·X·W, X of 0/1 (`SPIN` false) or −1/+1 (`SPIN` true).
-            pub(crate) fn add_bits<const SPIN: bool>(
-                isa: Isa,
-                x: Rows<'_>,
-                w: &[$t],
-                n: usize,
-                scale: $t,
-                out: &mut [$t],
-            ) {
+            pub(crate) fn add_bits<const SPIN: bool>(isa: Isa, x: Rows<'_>, w: &[$t], n: usize, scale: $t, out: &mut [$t]) {
                 assert_eq!(w.len(), x.bits() * n, "inputs: weights do not fit bits × n");
                 assert_eq!(out.len(), x.rows() * n, "inputs: output does not fit rows × n");
                 if x.rows() == 0 {
@@ -89,36 +113,34 @@ macro_rules! inputs {
                 });
             }
 
-            multiversion! {
-                fn strip[const SPIN: bool](x: Rows<'_>, w: &[$t], n: usize, scale: $t, j: usize, width: usize, out: &Strips<'_, $t>) {
-                    let mut table = [ZERO; ENTRIES];
-                    for q in 0..x.stride() {
-                        let first = 64 * q;
-                        let bits = 64.min(x.bits() - first);
-                        let entry = |i: usize| {
-                            if i < bits {
-                                Entry::scaled(&w[(first + i) * n + j..][..width], scale)
-                            } else {
-                                ZERO
-                            }
-                        };
+            on_each_isa! { $t, fn strip[const SPIN](x: Rows<'_>, w: &[$t], n: usize, scale: $t, j: usize, width: usize, out: &Strips<'_, $t>) => strip_of }
+
+            #[inline(always)]
+            #[allow(clippy::too_many_arguments)]
+            unsafe fn strip_of<V: Vector, const SPIN: bool>(x: Rows<'_>, w: &[$t], n: usize, scale: $t, j: usize, width: usize, out: &Strips<'_, $t>) {
+                let mut table = [Entry::default(); ENTRIES];
+                let mut rows = [Entry::default(); K * GROUPS];
+                for q in 0..x.stride() {
+                    let first = 64 * q;
+                    let bits = 64.min(x.bits() - first);
+                    rows.fill(Entry::default());
+                    for (i, row) in rows[..bits].iter_mut().enumerate() {
+                        *row = scaled(&w[(first + i) * n + j..][..width], scale);
+                    }
+                    // SAFETY: the caller promises the instruction set.
+                    unsafe {
                         if !SPIN && loop_pays(x.count_in_word(q), x.rows()) {
-                            for i in 0..bits {
-                                table[i] = entry(i);
-                            }
-                            set_bits(x, q, &table, j, width, out);
+                            set_bits::<V>(x, q, &rows, j, width, out);
                             continue;
                         }
                         let groups = bits.div_ceil(K);
-                        for g in 0..groups {
-                            // The thirteenth table has four bits: its upper half is never looked up.
-                            let rows: [Entry; K] = std::array::from_fn(|i| if K * g + i < 64 { entry(K * g + i) } else { ZERO });
-                            build::<SPIN>(&rows, (&mut table[g << K..(g + 1) << K]).try_into().unwrap());
+                        for (rows, table) in rows.chunks_exact(K).zip(table.chunks_exact_mut(1 << K)).take(groups) {
+                            build::<V, SPIN>(rows, table);
                         }
                         if groups == GROUPS {
-                            look_up(x, q, GROUPS, &table, j, width, out);
+                            look_up::<V, GROUPS>(x, q, GROUPS, &table, j, width, out);
                         } else {
-                            look_up(x, q, groups, &table, j, width, out);
+                            look_up::<V, 0>(x, q, groups, &table, j, width, out);
                         }
                     }
                 }
@@ -126,55 +148,61 @@ macro_rules! inputs {
 
             /// All 2^K sums of K rows with values 0/1 or −1/+1.
             #[inline(always)]
-            fn build<const SPIN: bool>(rows: &[Entry; K], table: &mut [Entry; 1 << K]) {
-                table[0] = ZERO;
-                if SPIN {
-                    for row in rows {
-                        for (a, b) in table[0].0.iter_mut().zip(&row.0) {
-                            *a -= b;
+            unsafe fn build<V: Vector, const SPIN: bool>(rows: &[Entry], table: &mut [Entry]) {
+                // SAFETY: the caller promises the instruction set.
+                unsafe {
+                    let mut lowest = V::zero();
+                    if SPIN {
+                        for row in rows {
+                            lowest = lowest.minus(&row.0);
+                        }
+                    }
+                    lowest.store(&mut table[0].0);
+                    for (m, row) in rows.iter().enumerate() {
+                        let mut step = V::load(&row.0);
+                        if SPIN {
+                            step = step.plus(&row.0);
+                        }
+                        let (old, new) = table[..2 << m].split_at_mut(1 << m);
+                        for (old, new) in old.iter().zip(new) {
+                            step.plus(&old.0).store(&mut new.0);
                         }
                     }
                 }
-                for (m, row) in rows.iter().enumerate() {
-                    let mut row = *row;
-                    if SPIN {
-                        let once = row;
-                        row.add(&once);
-                    }
-                    for i in 0..1 << m {
-                        let mut sum = table[i];
-                        sum.add(&row);
-                        table[i + (1 << m)] = sum;
+            }
+
+            /// `G` is the number of tables if it is known (then the look-ups unroll), else 0.
+            #[inline(always)]
+            unsafe fn look_up<V: Vector, const G: usize>(x: Rows<'_>, q: usize, groups: usize, table: &[Entry; ENTRIES], j: usize, width: usize, out: &Strips<'_, $t>) {
+                let groups = if G == 0 { groups } else { G };
+                assert!(groups <= GROUPS);
+                for (r, &word) in x.data()[q..].iter().step_by(x.stride()).enumerate() {
+                    // SAFETY: entries are below GROUPS·2^K by the assertion; this task alone writes the columns
+                    // j..j+width; the caller promises the instruction set.
+                    unsafe {
+                        let mut sum = V::zero();
+                        for g in 0..groups {
+                            let entry = (g << K) + ((word >> (K * g)) as usize & ((1 << K) - 1));
+                            sum = sum.plus(&table.get_unchecked(entry).0);
+                        }
+                        add_to(sum, out.segment(r, j, width));
                     }
                 }
             }
 
             #[inline(always)]
-            fn look_up(x: Rows<'_>, q: usize, groups: usize, table: &[Entry; ENTRIES], j: usize, width: usize, out: &Strips<'_, $t>) {
+            unsafe fn set_bits<V: Vector>(x: Rows<'_>, q: usize, rows: &[Entry], j: usize, width: usize, out: &Strips<'_, $t>) {
                 for (r, &word) in x.data()[q..].iter().step_by(x.stride()).enumerate() {
-                    let mut sum = table[word as usize & 31];
-                    for g in 1..groups {
-                        sum.add(&table[(g << K) + ((word >> (K * g)) as usize & 31)]);
-                    }
-                    // SAFETY: this task alone writes the columns j..j+width.
-                    sum.add_to(unsafe { out.segment(r, j, width) });
-                }
-            }
-
-            #[inline(always)]
-            fn set_bits(x: Rows<'_>, q: usize, rows: &[Entry; ENTRIES], j: usize, width: usize, out: &Strips<'_, $t>) {
-                for (r, &word) in x.data()[q..].iter().step_by(x.stride()).enumerate() {
-                    if word == 0 {
-                        continue;
-                    }
-                    let mut sum = ZERO;
                     let mut rest = word;
-                    while rest != 0 {
-                        sum.add(&rows[rest.trailing_zeros() as usize]);
-                        rest &= rest - 1;
+                    // SAFETY: this task alone writes the columns j..j+width; the caller promises the instruction set.
+                    unsafe {
+                        let mut sum = V::zero();
+                        while rest != 0 {
+                            sum = sum.plus(&rows[rest.trailing_zeros() as usize].0);
+                            rest &= rest - 1;
+                        }
+                        add_to(sum, out.segment(r, j, width));
                     }
-                    // SAFETY: this task alone writes the columns j..j+width.
-                    sum.add_to(unsafe { out.segment(r, j, width) });
                 }
             }
 
@@ -192,31 +220,36 @@ macro_rules! inputs {
                 });
             }
 
-            multiversion! {
-                fn code_strip(codes: Codes<'_>, w: &[$t], n: usize, scale: $t, j: usize, width: usize, out: &Strips<'_, $t>) {
-                    let (sites, q) = (codes.sites(), codes.q());
-                    let mut table = [ZERO; ENTRIES];
-                    // As many sites as fit the table; if not even one does, read W where it lies.
-                    let block = ENTRIES / q;
-                    for first in (0..sites).step_by(block.max(1)) {
-                        let here = block.max(1).min(sites - first);
-                        if block > 0 {
-                            for (i, e) in table[..here * q].iter_mut().enumerate() {
-                                *e = Entry::scaled(&w[(first * q + i) * n + j..][..width], scale);
-                            }
+            on_each_isa! { $t, fn code_strip(codes: Codes<'_>, w: &[$t], n: usize, scale: $t, j: usize, width: usize, out: &Strips<'_, $t>) => code_strip_of }
+
+            #[inline(always)]
+            #[allow(clippy::too_many_arguments)]
+            unsafe fn code_strip_of<V: Vector>(codes: Codes<'_>, w: &[$t], n: usize, scale: $t, j: usize, width: usize, out: &Strips<'_, $t>) {
+                let (sites, q) = (codes.sites(), codes.q());
+                let mut table = [Entry::default(); ENTRIES];
+                // As many sites as fit the table; if not even one does, read W where it lies.
+                let block = ENTRIES / q;
+                for first in (0..sites).step_by(block.max(1)) {
+                    let here = block.max(1).min(sites - first);
+                    if block > 0 {
+                        for (i, e) in table[..here * q].iter_mut().enumerate() {
+                            *e = scaled(&w[(first * q + i) * n + j..][..width], scale);
                         }
-                        for (r, codes) in codes.data().chunks_exact(sites).enumerate() {
-                            let mut sum = ZERO;
+                    }
+                    for (r, codes) in codes.data().chunks_exact(sites).enumerate() {
+                        // SAFETY: this task alone writes the columns j..j+width; the caller promises the
+                        // instruction set.
+                        unsafe {
+                            let mut sum = V::zero();
                             for (i, &code) in codes[first..first + here].iter().enumerate() {
+                                let row = i * q + code as usize;
                                 if block > 0 {
-                                    sum.add(&table[i * q + code as usize]);
+                                    sum = sum.plus(&table[row].0);
                                 } else {
-                                    let row = first * q + code as usize;
-                                    sum.add(&Entry::scaled(&w[row * n + j..][..width], scale));
+                                    sum = sum.plus(&scaled(&w[(first * q + row) * n + j..][..width], scale).0);
                                 }
                             }
-                            // SAFETY: this task alone writes the columns j..j+width.
-                            sum.add_to(unsafe { out.segment(r, j, width) });
+                            add_to(sum, out.segment(r, j, width));
                         }
                     }
                 }
@@ -224,5 +257,5 @@ macro_rules! inputs {
         }
     };
 }
-inputs!(f32, 16);
-inputs!(f64, 8);
+inputs!(f32);
+inputs!(f64);
