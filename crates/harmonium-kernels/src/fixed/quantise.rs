@@ -25,7 +25,7 @@ const LIMIT: f32 = 32766.0;
 /// less than a hundredth of a step per term.
 const ROUNDING: f32 = 0.51;
 /// 32-bit sums of one coupling stay within this.
-const LIMIT_32: f32 = (1 << 27) as f32;
+const LIMIT_32: f32 = (1 << 24) as f32;
 /// Rows of weights per block of Potts sites: 24 KB.
 const SITE_ROWS: usize = 384;
 
@@ -46,7 +46,7 @@ pub(super) struct Half {
 #[derive(Clone, Copy, Debug, Default)]
 struct Column {
     /// Σ_i ŵ_i, which the sum over spins needs.
-    total: Wide64,
+    total: [i32; 32],
     /// Largest sum over a block, in units of the weights: decides the step.
     largest: f32,
     /// Bound on the error of a field, in units of the step.
@@ -56,8 +56,6 @@ struct Column {
     /// A block or the whole overflows.
     overflow: bool,
 }
-
-type Wide64 = [i32; 32];
 
 impl Half {
     pub(super) fn new(source: Side, n: usize) -> Self {
@@ -148,25 +146,54 @@ struct From<'a> {
     transposed: bool,
 }
 
-/// Rows fetched at a time, so that a transposed matrix is read in whole cache lines.
+/// Rows fetched at a time, so that a transposed matrix is read in whole cache lines. Divides a word.
 const TILE: usize = 32;
+
+/// One number per column.
+#[repr(C, align(64))]
+#[derive(Clone, Copy)]
+struct Columns([f32; 32]);
+
+const ZERO: Columns = Columns([0.0; 32]);
 
 impl From<'_> {
     /// Rows `first..` of the columns, padded with zeros.
     #[inline(always)]
-    fn tile(&self, first: usize, tile: &mut [[f32; 32]; TILE]) {
+    fn tile(&self, first: usize, tile: &mut [Columns; TILE]) {
         let here = TILE.min(self.rows - first);
         if self.transposed {
-            for c in 0..self.width {
+            // Squares of 4 × 4 become shuffles; the rest goes one by one.
+            let whole = |n: usize| n - n % 4;
+            for c in (0..whole(self.width)).step_by(4) {
+                let rows: [&[f32]; 4] =
+                    std::array::from_fn(|i| &self.w[(self.j + c + i) * self.rows + first..][..here]);
+                for r in (0..whole(here)).step_by(4) {
+                    let square: [[f32; 4]; 4] =
+                        rows.map(|row| [row[r], row[r + 1], row[r + 2], row[r + 3]]);
+                    for (i, tile) in tile[r..r + 4].iter_mut().enumerate() {
+                        tile.0[c..c + 4].copy_from_slice(&square.map(|row| row[i]));
+                    }
+                }
+                for r in whole(here)..here {
+                    for (i, row) in rows.iter().enumerate() {
+                        tile[r].0[c + i] = row[r];
+                    }
+                }
+            }
+            for c in whole(self.width)..self.width {
                 let w = &self.w[(self.j + c) * self.rows + first..][..here];
                 for (tile, &w) in tile.iter_mut().zip(w) {
-                    tile[c] = w;
+                    tile.0[c] = w;
                 }
             }
         } else {
             for (r, tile) in tile[..here].iter_mut().enumerate() {
                 let w = &self.w[(first + r) * self.n + self.j..][..self.width];
-                tile[..self.width].copy_from_slice(w);
+                // A copy of constant length needs no call.
+                match <&[f32; 32]>::try_from(w) {
+                    Ok(w) => tile.0 = *w,
+                    Err(_) => tile.0[..self.width].copy_from_slice(w),
+                }
             }
         }
     }
@@ -174,44 +201,49 @@ impl From<'_> {
 
 multiversion! {
     fn quantise_columns(from: &From<'_>, source: Side, scale: f32, weights: &mut [Row], plan: &mut [u8]) -> Column {
-        let (q, bits) = match source {
-            Side::Binary(_) | Side::Spin(_) => (1, true),
-            Side::Potts { q, .. } => (q, false),
-        };
-        let spin = matches!(source, Side::Spin(_));
         let per_block = Half::rows_per_block(source);
-        let mut tile = [[0.0; 32]; TILE];
-        let mut walk = Walk::new(bits);
-        for (i, out) in weights.iter_mut().enumerate() {
-            if i % TILE == 0 {
-                from.tile(i, &mut tile);
+        let mut tile = [ZERO; TILE];
+        let mut walk = Walk::new();
+        for (block, weights) in weights.chunks_mut(per_block).enumerate() {
+            let first = block * per_block;
+            match source {
+                Side::Binary(_) | Side::Spin(_) => {
+                    for (t, weights) in weights.chunks_mut(TILE).enumerate() {
+                        from.tile(first + t * TILE, &mut tile);
+                        walk.units(&tile, scale, weights);
+                    }
+                }
+                Side::Potts { q, .. } => {
+                    for (i, weight) in weights.iter_mut().enumerate() {
+                        if i % TILE == 0 {
+                            from.tile(first + i, &mut tile);
+                        }
+                        walk.value(&tile[i % TILE], scale, weight);
+                        if (i + 1) % q == 0 {
+                            walk.end_site();
+                        }
+                    }
+                }
             }
-            walk.row(&tile[i % TILE], scale, out);
-            if (i + 1) % q == 0 {
-                walk.end_site();
-            }
-            if (i + 1) % per_block == 0 || i + 1 == from.rows {
-                walk.end_block(i / per_block, plan);
-            }
+            walk.end_block(block, plan);
         }
-        walk.finish(spin, scale, plan)
+        walk.finish(matches!(source, Side::Spin(_)), scale, plan)
     }
 }
 
 /// Extremes of sums over sites, blocks and runs of 32 columns, in steps.
 struct Walk {
-    bits: bool,
     site: Extremes,
+    site_error: Extremes,
     block: Extremes,
     run: Extremes,
     all: Extremes,
-    site_error: Extremes,
     error: Extremes,
+    /// Σ ŵ, exact up to 2^24, and NaN once a weight is.
+    total: Columns,
     /// Sites in the block and in the run.
     sites: f32,
     run_sites: f32,
-    total: [i32; 32],
-    used: [i16; 32],
     largest: f32,
     runs: u32,
     overflow: bool,
@@ -221,50 +253,57 @@ struct Walk {
 
 #[derive(Clone, Copy)]
 struct Extremes {
-    high: [f32; 32],
-    low: [f32; 32],
+    high: Columns,
+    low: Columns,
 }
 
 impl Extremes {
-    const ZERO: Self = Self { high: [0.0; 32], low: [0.0; 32] };
-    const NONE: Self = Self { high: [f32::NEG_INFINITY; 32], low: [f32::INFINITY; 32] };
+    const ZERO: Self = Self { high: ZERO, low: ZERO };
+    const NONE: Self =
+        Self { high: Columns([f32::NEG_INFINITY; 32]), low: Columns([f32::INFINITY; 32]) };
 
     #[inline(always)]
-    fn see(&mut self, x: &[f32; 32]) {
-        for ((high, low), &x) in self.high.iter_mut().zip(&mut self.low).zip(x) {
+    fn see(&mut self, x: &Columns) {
+        for ((high, low), &x) in self.high.0.iter_mut().zip(&mut self.low.0).zip(&x.0) {
             *high = if x > *high { x } else { *high };
             *low = if x < *low { x } else { *low };
         }
     }
     #[inline(always)]
     fn add(&mut self, other: &Self) {
-        for c in 0..32 {
-            self.high[c] += other.high[c];
-            self.low[c] += other.low[c];
-        }
+        self.high.0.iter_mut().zip(&other.high.0).for_each(|(a, b)| *a += b);
+        self.low.0.iter_mut().zip(&other.low.0).for_each(|(a, b)| *a += b);
     }
     #[inline(always)]
     fn widest(&self) -> f32 {
-        let high = self.high.iter().fold(0f32, |m, &x| if x > m { x } else { m });
-        self.low.iter().fold(high, |m, &x| if -x > m { -x } else { m })
+        let high = self.high.0.iter().fold(0f32, |m, &x| if x > m { x } else { m });
+        self.low.0.iter().fold(high, |m, &x| if -x > m { -x } else { m })
     }
 }
 
+/// A weight in steps: (unrounded, rounded, as stored).
+#[inline(always)]
+fn rounded(w: f32, scale: f32) -> (f32, f32, i16) {
+    // 1.5·2^23: the sum has its integer part in the low bits, rounded to nearest.
+    const MAGIC: f32 = 12_582_912.0;
+    let x = w * scale;
+    let y = if x > 32767.0 { 32767.0 } else { x };
+    let y = if y < -32767.0 { -32767.0 } else { y };
+    (x, (y + MAGIC) - MAGIC, (y + MAGIC).to_bits() as i16)
+}
+
 impl Walk {
-    fn new(bits: bool) -> Self {
-        let start = if bits { Extremes::ZERO } else { Extremes::NONE };
+    fn new() -> Self {
         Self {
-            bits,
-            site: start,
+            site: Extremes::NONE,
+            site_error: Extremes::NONE,
             block: Extremes::ZERO,
             run: Extremes::ZERO,
             all: Extremes::ZERO,
-            site_error: start,
             error: Extremes::ZERO,
+            total: ZERO,
             sites: 0.0,
             run_sites: 0.0,
-            total: [0; 32],
-            used: [0; 32],
             largest: 0.0,
             runs: 0,
             overflow: false,
@@ -272,77 +311,89 @@ impl Walk {
         }
     }
 
+    /// Up to `TILE` units with values 0 and 1: each is a site that adds 0 or its weight.
     #[inline(always)]
-    fn row(&mut self, w: &[f32; 32], scale: f32, out: &mut Row) {
-        // 1.5·2^23: the sum has its integer part in the low bits, rounded to nearest.
-        const MAGIC: f32 = 12_582_912.0;
-        let (mut scaled, mut error) = ([0.0; 32], [0.0; 32]);
+    fn units(&mut self, w: &[Columns; TILE], scale: f32, out: &mut [Row]) {
+        let (mut block, mut error, mut total) = (self.block, self.error, self.total);
+        for (w, out) in w.iter().zip(out.iter_mut()) {
+            for c in 0..32 {
+                let (x, y, stored) = rounded(w.0[c], scale);
+                out.0[c] = stored;
+                block.high.0[c] += if x > 0.0 { x } else { 0.0 };
+                block.low.0[c] += if x < 0.0 { x } else { 0.0 };
+                let e = x - y;
+                error.high.0[c] += if e > 0.0 { e } else { 0.0 };
+                error.low.0[c] += if e < 0.0 { e } else { 0.0 };
+                total.0[c] += y;
+            }
+        }
+        (self.block, self.error, self.total) = (block, error, total);
+        self.sites += out.len() as f32;
+    }
+
+    /// One value of a Potts site.
+    #[inline(always)]
+    fn value(&mut self, w: &Columns, scale: f32, out: &mut Row) {
+        let (mut scaled, mut error) = (ZERO, ZERO);
         for c in 0..32 {
-            let x = w[c] * scale;
-            let y = if x > 32767.0 { 32767.0 } else { x };
-            let y = if y < -32767.0 { -32767.0 } else { y };
-            out.0[c] = (y + MAGIC).to_bits() as i16;
-            scaled[c] = x;
-            error[c] = x - ((y + MAGIC) - MAGIC);
-            self.total[c] = self.total[c].wrapping_add(i32::from(out.0[c]));
-            self.used[c] |= out.0[c];
+            let (x, y, stored) = rounded(w.0[c], scale);
+            out.0[c] = stored;
+            scaled.0[c] = x;
+            error.0[c] = x - y;
+            self.total.0[c] += y;
         }
         self.site.see(&scaled);
         self.site_error.see(&error);
-        // A NaN would pass unseen through the comparisons.
-        for (high, error) in self.error.high.iter_mut().zip(&error) {
-            *high += 0.0 * error;
-        }
     }
 
     #[inline(always)]
     fn end_site(&mut self) {
-        let start = if self.bits { Extremes::ZERO } else { Extremes::NONE };
         self.block.add(&self.site);
-        self.sites += 1.0;
         self.error.add(&self.site_error);
-        (self.site, self.site_error) = (start, start);
+        (self.site, self.site_error) = (Extremes::NONE, Extremes::NONE);
+        self.sites += 1.0;
     }
 
     fn end_block(&mut self, block: usize, plan: &mut [u8]) {
         plan[block] = 0;
-        if self.used.iter().all(|&u| u == 0) {
+        let widest = self.block.widest();
+        let (this, sites) =
+            (std::mem::replace(&mut self.block, Extremes::ZERO), std::mem::take(&mut self.sites));
+        if widest == 0.0 {
+            // Not one weight is above or below zero: nothing to add.
             plan[block] = EMPTY;
-            (self.block, self.sites) = (Extremes::ZERO, 0.0);
             return;
         }
-        let widest = self.block.widest();
         self.largest = self.largest.max(widest);
-        self.overflow |= widest + self.sites * ROUNDING > LIMIT;
+        self.overflow |= widest + sites * ROUNDING > LIMIT;
         let mut joined = self.run;
-        joined.add(&self.block);
-        self.run_sites += self.sites;
+        joined.add(&this);
+        self.run_sites += sites;
         if self.last.is_some() && joined.widest() + self.run_sites * ROUNDING <= LIMIT {
             self.run = joined;
         } else {
             if let Some(last) = self.last {
                 plan[last] |= FLUSH;
             }
-            self.run = self.block;
-            self.run_sites = self.sites;
+            self.run = this;
+            self.run_sites = sites;
             self.runs += 1;
         }
-        self.sites = 0.0;
-        self.all.add(&self.block);
+        self.all.add(&this);
         self.last = Some(block);
-        self.block = Extremes::ZERO;
-        self.used = [0; 32];
     }
 
     fn finish(self, spin: bool, scale: f32, plan: &mut [u8]) -> Column {
         if let Some(last) = self.last {
             plan[last] |= LAST;
         }
-        let errors = self.error.high.iter().zip(&self.error.low);
-        let error = errors
-            .fold(0.0, |m, (&high, &low)| worse(m, if spin { high - low } else { worse(high, -low) }));
+        let errors = self.error.high.0.iter().zip(&self.error.low.0);
+        let error = errors.zip(&self.total.0).fold(0.0, |m, ((&high, &low), &total)| {
+            let error = if spin { high - low } else { worse(high, -low) };
+            worse(m, if total.is_nan() { f32::NAN } else { error })
+        });
         Column {
-            total: self.total,
+            total: self.total.0.map(|t| t as i32),
             largest: self.largest / scale,
             // The sums of the errors are themselves rounded: far less than this part of them.
             error: error * (1.0 + 1.0 / 1024.0),
