@@ -18,11 +18,7 @@ pub(crate) enum Cell<'a> {
 impl Cell<'_> {
     /// A number, where NaN means missing.
     pub(crate) fn number(value: f64) -> Self {
-        if value.is_nan() {
-            Self::Missing
-        } else {
-            Self::Number(value)
-        }
+        if value.is_nan() { Self::Missing } else { Self::Number(value) }
     }
 }
 
@@ -91,8 +87,6 @@ pub(crate) fn parse_number(word: &str) -> Option<f64> {
 pub(crate) fn is_missing(word: &str, also: &[String]) -> bool {
     word.is_empty()
         || (word.len() <= 4
-            && ["NA", "N/A", "NaN", "null"]
-                .iter()
-                .any(|name| word.eq_ignore_ascii_case(name)))
+            && ["NA", "N/A", "NaN", "null"].iter().any(|name| word.eq_ignore_ascii_case(name)))
         || also.iter().any(|name| name == word)
 }

@@ -24,10 +24,7 @@ pub struct Place {
 impl Place {
     /// A whole source.
     pub fn new(source: impl Into<String>) -> Self {
-        Self {
-            source: source.into(),
-            ..Self::default()
-        }
+        Self { source: source.into(), ..Self::default() }
     }
 
     /// A whole file.
@@ -90,7 +87,7 @@ pub enum Error {
     #[error("{place}: cannot {action}: {source}")]
     Io {
         /// Where.
-        place: Place,
+        place: Box<Place>,
         /// What was tried: `read`, `write`, `create`, …
         action: &'static str,
         /// What the system answered.
@@ -100,7 +97,7 @@ pub enum Error {
     #[error("{place}: {what}; {hint}")]
     Format {
         /// Where.
-        place: Place,
+        place: Box<Place>,
         /// What is wrong.
         what: String,
         /// What to do about it.
@@ -110,7 +107,7 @@ pub enum Error {
     #[error("{place}: got {got}, expected {expected}; {hint}")]
     Cell {
         /// Where, down to row and column.
-        place: Place,
+        place: Box<Place>,
         /// The entry found.
         got: String,
         /// What the column's kind demands.
@@ -125,7 +122,7 @@ pub enum Error {
     )]
     Ragged {
         /// Where.
-        place: Place,
+        place: Box<Place>,
         /// Number of columns of the table.
         expected: usize,
         /// Number of entries in this row.
@@ -135,15 +132,17 @@ pub enum Error {
     #[error("{place}: no rows of data; {hint}")]
     Empty {
         /// Where.
-        place: Place,
+        place: Box<Place>,
         /// What to do about it.
         hint: String,
     },
     /// The reader was left out of this build.
-    #[error("{place}: reading {format} needs the cargo feature `{feature}`; build again with `--features {feature}`")]
+    #[error(
+        "{place}: reading {format} needs the cargo feature `{feature}`; build again with `--features {feature}`"
+    )]
     Feature {
         /// Where.
-        place: Place,
+        place: Box<Place>,
         /// The format's name.
         format: &'static str,
         /// The missing cargo feature.
@@ -163,7 +162,7 @@ pub enum Error {
     #[error("{place}: {what}; {hint}")]
     Schema {
         /// The TOML file, or the table it was meant for.
-        place: Place,
+        place: Box<Place>,
         /// What is wrong.
         what: String,
         /// What to do about it.
@@ -183,45 +182,29 @@ pub enum Error {
 
 impl Error {
     pub(crate) fn io(place: &Place, action: &'static str) -> impl FnOnce(std::io::Error) -> Self {
-        let place = place.clone();
-        move |source| Self::Io {
-            place,
-            action,
-            source,
-        }
+        let place = Box::new(place.clone());
+        move |source| Self::Io { place, action, source }
     }
 
     pub(crate) fn format(place: &Place, what: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self::Format {
-            place: place.clone(),
-            what: what.into(),
-            hint: hint.into(),
-        }
+        Self::Format { place: Box::new(place.clone()), what: what.into(), hint: hint.into() }
     }
 
     /// The file ended early or holds nonsense where `what` should stand.
     pub(crate) fn corrupt(place: &Place, what: impl Into<String>) -> Self {
-        Self::format(
-            place,
-            what,
-            "the file is truncated or damaged: fetch or write it again",
-        )
+        Self::format(place, what, "the file is truncated or damaged: fetch or write it again")
+    }
+
+    pub(crate) fn empty(place: &Place, hint: impl Into<String>) -> Self {
+        Self::Empty { place: Box::new(place.clone()), hint: hint.into() }
     }
 
     pub(crate) fn name(name: &str, what: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self::Name {
-            name: name.into(),
-            what: what.into(),
-            hint: hint.into(),
-        }
+        Self::Name { name: name.into(), what: what.into(), hint: hint.into() }
     }
 
     pub(crate) fn schema(place: &Place, what: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self::Schema {
-            place: place.clone(),
-            what: what.into(),
-            hint: hint.into(),
-        }
+        Self::Schema { place: Box::new(place.clone()), what: what.into(), hint: hint.into() }
     }
 
     pub(crate) fn parameter(
@@ -229,19 +212,12 @@ impl Error {
         got: impl fmt::Display,
         expected: impl Into<String>,
     ) -> Self {
-        Self::Parameter {
-            field,
-            got: got.to_string(),
-            expected: expected.into(),
-        }
+        Self::Parameter { field, got: got.to_string(), expected: expected.into() }
     }
 }
 
 /// The candidate nearest to `word` in edit distance, when it is near enough to be what was meant.
-pub(crate) fn nearest<'a>(
-    word: &str,
-    candidates: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word: Vec<char> = word.chars().take(64).collect();
     candidates
         .into_iter()

@@ -11,6 +11,7 @@ mod read;
 mod reweight;
 mod schema;
 mod split;
+mod stream;
 mod table;
 mod write;
 
@@ -23,5 +24,6 @@ pub use read::Alphabet;
 pub use reweight::identity_weights;
 pub use schema::{Binarize, Group, Overrides, Schema};
 pub use split::{Dataset, Split};
+pub use stream::RowBlocks;
 pub use table::{BitMatrix, Block, Column, Ignored, Kind, Labels, Matrix, Table, TextColumn, Values};
 pub use write::{csv_to, replace_file, write_csv, write_fasta, write_npy, write_npz};

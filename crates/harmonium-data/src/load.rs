@@ -9,8 +9,8 @@ use crate::read::{self, Grid, Part};
 use crate::schema::infer::infer;
 use crate::table::build::build;
 use crate::{
-    Alphabet, Column, DataName, Dataset, Error, Format, Kind, Overrides, Place, Result, Schema,
-    Source, Table,
+    Alphabet, Column, DataName, Dataset, Error, Format, Kind, Overrides, Place, Result, RowBlocks,
+    Schema, Source, Table,
 };
 
 /// How to read data; the default guesses everything.
@@ -49,10 +49,26 @@ impl Default for ReadOptions {
 /// Reads the data of this name (see [`DataName`]), in parts when it has some.
 pub fn load(name: &str, options: &ReadOptions) -> Result<Dataset> {
     let name = DataName::parse(name)?;
+    if is_parquet(&name)? {
+        let mut blocks = RowBlocks::open(&name.text, BLOCK_ROWS, options)?;
+        return Ok(Dataset::whole(blocks.read_all()?));
+    }
     match made(&name, options.seed)? {
         Some(set) => retype(set, &options.overrides, options.seed, &name.text),
         None => typed(grids(&name, options)?, options),
     }
+}
+
+/// Rows of a Parquet file that are read at a time when all of them are wanted: its entries take more room
+/// than the table that is made of them.
+const BLOCK_ROWS: usize = 4096;
+
+fn is_parquet(name: &DataName) -> Result<bool> {
+    let Source::File { path, format: Format::Parquet } = &name.source else {
+        return Ok(false);
+    };
+    read::no_part(name.part.as_deref(), Format::Parquet, &Place::file(path))?;
+    Ok(true)
 }
 
 /// Reads the data of this name as one table: all parts, or the part after the colon.
@@ -67,6 +83,9 @@ pub fn load_all(name: &str, options: &ReadOptions) -> Result<Table> {
 /// `options.overrides` says to ignore it.
 pub fn load_like(name: &str, schema: &Arc<Schema>, options: &ReadOptions) -> Result<Table> {
     let name = DataName::parse(name)?;
+    if is_parquet(&name)? {
+        return RowBlocks::open_like(&name.text, BLOCK_ROWS, schema, options)?.read_all();
+    }
     let grids = match made(&name, options.seed)? {
         Some(set) => vec![Grid::new(Part::Train, TableCells::new(set.into_all()?, &name.text))],
         None => grids(&name, options)?,
@@ -80,10 +99,7 @@ pub fn load_like(name: &str, schema: &Arc<Schema>, options: &ReadOptions) -> Res
             Some(all) => all.append(&table)?,
         }
     }
-    all.ok_or_else(|| Error::Empty {
-        place: Place::new(&name.text),
-        hint: "there is nothing in it".into(),
-    })
+    all.ok_or_else(|| Error::empty(&Place::new(&name.text), "there is nothing in it"))
 }
 
 /// Reads a csv table from any reader; `place` names it in messages.
@@ -113,7 +129,7 @@ pub fn read_weights(path: &Path) -> Result<Vec<f64>> {
         .map(|(line, number)| match line.trim().parse::<f64>() {
             Ok(weight) if weight >= 0.0 && weight.is_finite() => Ok(weight),
             _ => Err(Error::Cell {
-                place: place.clone().line(number),
+                place: Box::new(place.clone().line(number)),
                 got: format!("{:?}", line.trim()),
                 expected: "a weight, 0 or more".into(),
                 hint: "write one number per line, one line per row of the table".into(),
@@ -171,21 +187,17 @@ fn finish(grid: &Grid, schema: &Arc<Schema>, seed: u64) -> Result<Table> {
     Ok(table)
 }
 
-fn check_known(cells: &dyn Cells, schema: &Schema, overrides: &Overrides) -> Result<()> {
+pub(crate) fn check_known(cells: &dyn Cells, schema: &Schema, overrides: &Overrides) -> Result<()> {
     let known: std::collections::HashSet<&str> =
         schema.columns.iter().map(|column| column.name.as_str()).collect();
-    let ignored = |name: &str| {
-        overrides.rule(name).and_then(|rule| rule.kind) == Some(Kind::Ignore)
-    };
+    let ignored = |name: &str| overrides.rule(name).and_then(|rule| rule.kind) == Some(Kind::Ignore);
     let label = cells.uniform();
     for (col, name) in cells.names().iter().enumerate() {
         // Labels that come with an array may be superfluous.
         let extra_label = label > 0 && col >= label;
         if !known.contains(name.as_str()) && !ignored(name) && !extra_label {
-            let what = format!(
-                "this column is not among the {} that are expected",
-                schema.columns.len()
-            );
+            let what =
+                format!("this column is not among the {} that are expected", schema.columns.len());
             return Err(Error::schema(
                 &cells.place().clone().column(name),
                 what,
@@ -201,20 +213,12 @@ fn retype(set: Dataset, overrides: &Overrides, seed: u64, name: &str) -> Result<
     if overrides.is_empty() {
         return Ok(set);
     }
-    let parts = [
-        (Part::Train, Some(set.train)),
-        (Part::Valid, set.valid),
-        (Part::Test, set.test),
-    ];
+    let parts = [(Part::Train, Some(set.train)), (Part::Valid, set.valid), (Part::Test, set.test)];
     let grids = parts
         .into_iter()
         .filter_map(|(part, table)| Some(Grid::new(part, TableCells::new(table?, name))))
         .collect();
-    let options = ReadOptions {
-        overrides: overrides.clone(),
-        seed,
-        ..ReadOptions::default()
-    };
+    let options = ReadOptions { overrides: overrides.clone(), seed, ..ReadOptions::default() };
     typed(grids, &options)
 }
 
@@ -234,11 +238,7 @@ impl TableCells {
                 slots[place] = Some((index, col));
             }
         }
-        Self {
-            place: Place::new(name),
-            table,
-            slots,
-        }
+        Self { place: Place::new(name), table, slots }
     }
 }
 

@@ -160,9 +160,7 @@ impl DataName {
                 }
                 let source = match word {
                     "mnist" => Source::Mnist,
-                    _ => Source::Digits {
-                        grey: grey.is_some(),
-                    },
+                    _ => Source::Digits { grey: grey.is_some() },
                 };
                 return Ok(named(source, part));
             }
@@ -182,9 +180,7 @@ impl DataName {
         let whole = Path::new(text);
         match text.rsplit_once(':') {
             // One letter before the colon is a drive.
-            Some((path, part))
-                if path.len() > 1 && !part.contains(['/', '\\']) && !whole.exists() =>
-            {
+            Some((path, part)) if path.len() > 1 && !part.contains(['/', '\\']) && !whole.exists() => {
                 (Path::new(path), Some(part))
             }
             _ => (whole, None),

@@ -6,12 +6,7 @@ use crate::{Error, Result};
 /// agree with it in at least the fraction `identity` of positions.
 ///
 /// The sum of the weights is the effective number of sequences.
-pub fn identity_weights(
-    codes: &[u8],
-    length: usize,
-    identity: f64,
-    threads: usize,
-) -> Result<Vec<f64>> {
+pub fn identity_weights(codes: &[u8], length: usize, identity: f64, threads: usize) -> Result<Vec<f64>> {
     if !(identity > 0.0 && identity <= 1.0) {
         return Err(Error::parameter("reweight", identity, "an identity above 0, up to 1"));
     }

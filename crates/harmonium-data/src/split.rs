@@ -20,11 +20,7 @@ pub struct Dataset {
 impl Dataset {
     /// A table without parts.
     pub fn whole(table: Table) -> Self {
-        Self {
-            train: table,
-            valid: None,
-            test: None,
-        }
+        Self { train: table, valid: None, test: None }
     }
 
     /// All rows: training, then validation, then test.
@@ -98,11 +94,7 @@ impl Split {
             let got = format!("{} and {} rows", train.len(), test.len());
             return Err(Error::parameter("split", got, "at least one row in each part"));
         }
-        Ok(Dataset {
-            train: table.select(&train)?,
-            valid: None,
-            test: Some(table.select(&test)?),
-        })
+        Ok(Dataset { train: table.select(&train)?, valid: None, test: Some(table.select(&test)?) })
     }
 }
 
@@ -125,7 +117,7 @@ fn by_index(rows: usize, path: &Path) -> Result<(Vec<usize>, Vec<usize>)> {
             continue;
         }
         let wrong = |hint: &str| Error::Cell {
-            place: place.clone().line(line as u64 + 1),
+            place: Box::new(place.clone().line(line as u64 + 1)),
             got: format!("{word:?}"),
             expected: format!("a row number from 0 to {}", rows.saturating_sub(1)),
             hint: hint.into(),

@@ -38,11 +38,7 @@ pub fn digits(grey: bool) -> Result<Dataset> {
             }
         }
     }
-    Split::Fraction {
-        test: 0.2,
-        seed: 0,
-    }
-    .apply(table)
+    Split::Fraction { test: 0.2, seed: 0 }.apply(table)
 }
 
 /// The 70 000 digits of 28 × 28 pixels, thresholded at 128: 60 000 to train, 10 000 to test.
@@ -67,11 +63,7 @@ pub fn mnist() -> Result<Dataset> {
         table.blocks[0].values = Values::Bits(bits);
         table
     };
-    Ok(Dataset {
-        train: part(0, MNIST_TRAIN),
-        valid: None,
-        test: Some(part(MNIST_TRAIN, MNIST_ROWS)),
-    })
+    Ok(Dataset { train: part(0, MNIST_TRAIN), valid: None, test: Some(part(MNIST_TRAIN, MNIST_ROWS)) })
 }
 
 /// Images with a label column of ten digits, all pixels 0.
@@ -80,26 +72,17 @@ fn labelled(kind: Kind, shape: [usize; 2], labels: impl Iterator<Item = u8>) -> 
     let mut columns = numbered("v", shape[0] * shape[1], kind);
     columns.push(Column::new("label", Kind::Label).with_categories(categories.clone()));
     let codes: Vec<u32> = labels.map(u32::from).collect();
-    let schema = Schema {
-        shape: Some(shape),
-        columns,
-    };
+    let schema = Schema { shape: Some(shape), columns };
     let column = schema.columns.len() - 1;
     let mut table = Table::zeros(Arc::new(schema), codes.len());
-    table.labels = Some(Labels {
-        column,
-        categories,
-        codes,
-    });
+    table.labels = Some(Labels { column, categories, codes });
     table
 }
 
 fn unpack(name: &str, packed: &[u8], expected: usize) -> Result<Vec<u8>> {
     let place = Place::new(name);
     let mut bytes = Vec::with_capacity(expected);
-    GzDecoder::new(packed)
-        .read_to_end(&mut bytes)
-        .map_err(Error::io(&place, "unpack"))?;
+    GzDecoder::new(packed).read_to_end(&mut bytes).map_err(Error::io(&place, "unpack"))?;
     if bytes.len() != expected {
         let what = format!("{} bytes, expected {expected}", bytes.len());
         return Err(Error::corrupt(&place, what));
@@ -113,9 +96,7 @@ mod tests {
 
     fn class_sizes(table: &Table) -> Vec<usize> {
         let labels = table.labels().unwrap();
-        (0..10)
-            .map(|class| labels.codes.iter().filter(|code| **code == class).count())
-            .collect()
+        (0..10).map(|class| labels.codes.iter().filter(|code| **code == class).count()).collect()
     }
 
     #[test]
@@ -147,10 +128,7 @@ mod tests {
             class_sizes(&set.train),
             [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
         );
-        assert_eq!(
-            class_sizes(&test),
-            [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
-        );
+        assert_eq!(class_sizes(&test), [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]);
         let ink = |table: &Table| table.blocks()[0].bits().unwrap().count_ones();
         let share = (ink(&set.train) + ink(&test)) as f64 / (70_000.0 * 784.0);
         assert!((share - 0.132_539_905).abs() < 1e-8, "{share}");

@@ -36,12 +36,7 @@ pub(super) fn bars_and_stripes(
 }
 
 /// A bar of `bar` ones on a ring of `length` pixels, in every position; or `rows` draws of them.
-pub(super) fn shifting_bars(
-    length: usize,
-    bar: usize,
-    rows: Option<usize>,
-    seed: u64,
-) -> Result<Table> {
+pub(super) fn shifting_bars(length: usize, bar: usize, rows: Option<usize>, seed: u64) -> Result<Table> {
     let mut dice = Dice::new(seed, "shifting-bars");
     let mut bits = BitMatrix::zeros(rows.unwrap_or(length), length);
     for row in 0..bits.rows() {

@@ -65,9 +65,7 @@ impl Dice {
             return 0;
         };
         let target = self.uniform() * total;
-        cumulative
-            .partition_point(|sum| *sum <= target)
-            .min(cumulative.len() - 1)
+        cumulative.partition_point(|sum| *sum <= target).min(cumulative.len() - 1)
     }
 }
 

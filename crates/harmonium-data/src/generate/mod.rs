@@ -23,36 +23,12 @@ const CRITICAL_BETA: f64 = 0.440_686_793_509_771_5;
 
 /// The generated data sets: name, size when it is left out, and what it is.
 pub(crate) const GENERATORS: [(&str, &str, &str); 6] = [
-    (
-        "bars-and-stripes",
-        "4x4",
-        "all images of full rows or full columns; binary",
-    ),
-    (
-        "shifting-bars",
-        "16",
-        "a bar (bar=, half the ring) in every place of a ring; binary",
-    ),
-    (
-        "ising",
-        "16x16",
-        "Ising model on a torus at temperature t= (or beta=), the critical one; spins",
-    ),
-    (
-        "curie-weiss",
-        "100",
-        "every spin coupled to every other, at t= (or beta=) 1; exact draws; spins",
-    ),
-    (
-        "teacher-rbm",
-        "20x5",
-        "draws from a random RBM, visible x hidden, weights of scale= 4; binary",
-    ),
-    (
-        "shapes",
-        "64x64",
-        "a disc, square or triangle, its name as label; binary",
-    ),
+    ("bars-and-stripes", "4x4", "all images of full rows or full columns; binary"),
+    ("shifting-bars", "16", "a bar (bar=, half the ring) in every place of a ring; binary"),
+    ("ising", "16x16", "Ising model on a torus at temperature t= (or beta=), the critical one; spins"),
+    ("curie-weiss", "100", "every spin coupled to every other, at t= (or beta=) 1; exact draws; spins"),
+    ("teacher-rbm", "20x5", "draws from a random RBM, visible x hidden, weights of scale= 4; binary"),
+    ("shapes", "64x64", "a disc, square or triangle, its name as label; binary"),
 ];
 
 /// A generated data set, as its name describes it: `NAME[:SIZE][,key=value…]`.
@@ -102,14 +78,8 @@ impl Generator {
             Recipe::BarsAndStripes { height, width } => {
                 bars::bars_and_stripes(height, width, self.rows, seed)
             }
-            Recipe::ShiftingBars { length, bar } => {
-                bars::shifting_bars(length, bar, self.rows, seed)
-            }
-            Recipe::Ising {
-                height,
-                width,
-                beta,
-            } => spins::ising(height, width, beta, rows, seed),
+            Recipe::ShiftingBars { length, bar } => bars::shifting_bars(length, bar, self.rows, seed),
+            Recipe::Ising { height, width, beta } => spins::ising(height, width, beta, rows, seed),
             Recipe::CurieWeiss { spins, beta } => spins::curie_weiss(spins, beta, rows, seed),
             Recipe::TeacherRbm { .. } => match self.teacher(seed) {
                 Some(teacher) => teacher.sample(rows, seed),
@@ -122,16 +92,9 @@ impl Generator {
     /// The teacher whose rows [`Generator::table`] draws, for a `teacher-rbm`.
     pub fn teacher(&self, seed: u64) -> Option<Teacher> {
         match self.recipe {
-            Recipe::TeacherRbm {
-                visible,
-                hidden,
-                scale,
-            } => Some(Teacher::new(
-                visible,
-                hidden,
-                scale,
-                self.seed.unwrap_or(seed),
-            )),
+            Recipe::TeacherRbm { visible, hidden, scale } => {
+                Some(Teacher::new(visible, hidden, scale, self.seed.unwrap_or(seed)))
+            }
             _ => None,
         }
     }
@@ -145,9 +108,7 @@ impl Generator {
             | Recipe::Shapes { height, width } => (height, width),
             Recipe::ShiftingBars { length, .. } => (length, 1),
             Recipe::CurieWeiss { spins, .. } => (spins, 1),
-            Recipe::TeacherRbm {
-                visible, hidden, ..
-            } => (visible, hidden),
+            Recipe::TeacherRbm { visible, hidden, .. } => (visible, hidden),
         };
         let rows = match self.recipe {
             Recipe::BarsAndStripes { height, width } => {
@@ -190,12 +151,7 @@ struct Options<'a> {
 
 impl<'a> Options<'a> {
     fn parse(name: &'a str, rest: &'a str) -> Result<Self> {
-        let mut options = Self {
-            name,
-            size: None,
-            pairs: BTreeMap::new(),
-            known: Vec::new(),
-        };
+        let mut options = Self { name, size: None, pairs: BTreeMap::new(), known: Vec::new() };
         for piece in rest.split([':', ',']).filter(|piece| !piece.is_empty()) {
             match piece.split_once('=') {
                 Some((key, value)) => {
@@ -213,11 +169,7 @@ impl<'a> Options<'a> {
         Ok(options)
     }
 
-    fn take<T: std::str::FromStr>(
-        &mut self,
-        key: &'static str,
-        expected: &str,
-    ) -> Result<Option<T>> {
+    fn take<T: std::str::FromStr>(&mut self, key: &'static str, expected: &str) -> Result<Option<T>> {
         self.known.push(key);
         self.pairs
             .remove(key)
@@ -232,11 +184,9 @@ impl<'a> Options<'a> {
     /// A positive finite number.
     fn positive(&mut self, key: &'static str) -> Result<Option<f64>> {
         match self.take::<f64>(key, "a number above 0")? {
-            Some(value) if !(value > 0.0 && value.is_finite()) => Err(Error::name(
-                self.name,
-                format!("{key}={value}"),
-                "expected a number above 0",
-            )),
+            Some(value) if !(value > 0.0 && value.is_finite()) => {
+                Err(Error::name(self.name, format!("{key}={value}"), "expected a number above 0"))
+            }
             other => Ok(other),
         }
     }
@@ -281,19 +231,12 @@ impl<'a> Options<'a> {
             "ising" => {
                 let (height, width) = square?;
                 let beta = self.beta(CRITICAL_BETA)?;
-                Recipe::Ising {
-                    height,
-                    width,
-                    beta,
-                }
+                Recipe::Ising { height, width, beta }
             }
             "shifting-bars" => {
                 let length = single?;
                 let bar = self.take("bar", "a whole number")?;
-                Recipe::ShiftingBars {
-                    length,
-                    bar: bar.unwrap_or(length.div_ceil(2)),
-                }
+                Recipe::ShiftingBars { length, bar: bar.unwrap_or(length.div_ceil(2)) }
             }
             "curie-weiss" => {
                 let spins = single?;
@@ -305,11 +248,7 @@ impl<'a> Options<'a> {
                     return Err(wrong("write VISIBLExHIDDEN"));
                 };
                 let scale = self.positive("scale")?.unwrap_or(4.0);
-                Recipe::TeacherRbm {
-                    visible,
-                    hidden,
-                    scale,
-                }
+                Recipe::TeacherRbm { visible, hidden, scale }
             }
         })
     }

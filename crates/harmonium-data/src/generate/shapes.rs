@@ -15,10 +15,7 @@ pub(super) fn shapes(height: usize, width: usize, rows: usize, seed: u64) -> Res
     let mut columns = numbered("v", height * width, Kind::Binary);
     columns.push(Column::new("label", Kind::Label).with_categories(categories.clone()));
     let label = columns.len() - 1;
-    let schema = Schema {
-        columns,
-        shape: Some([height, width]),
-    };
+    let schema = Schema { columns, shape: Some([height, width]) };
     let mut bits = BitMatrix::zeros(rows, height * width);
     let mut codes = Vec::with_capacity(rows);
     let side = height.min(width) as f64;
@@ -45,10 +42,6 @@ pub(super) fn shapes(height: usize, width: usize, rows: usize, seed: u64) -> Res
     }
     let mut table = Table::zeros(Arc::new(schema), rows);
     table.blocks[0].values = Values::Bits(bits);
-    table.labels = Some(Labels {
-        column: label,
-        categories,
-        codes,
-    });
+    table.labels = Some(Labels { column: label, categories, codes });
     Ok(table)
 }

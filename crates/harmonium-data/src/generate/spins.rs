@@ -9,13 +9,7 @@ const BURN_IN: usize = 200;
 const BETWEEN: usize = 3;
 
 /// Rows drawn from exp(β Σ s_i s_j) over the bonds of a `height` × `width` torus.
-pub(super) fn ising(
-    height: usize,
-    width: usize,
-    beta: f64,
-    rows: usize,
-    seed: u64,
-) -> Result<Table> {
+pub(super) fn ising(height: usize, width: usize, beta: f64, rows: usize, seed: u64) -> Result<Table> {
     let mut lattice = Lattice::new(height, width, beta, seed);
     lattice.burn_in();
     let mut bits = BitMatrix::zeros(rows, height * width);
@@ -49,12 +43,7 @@ impl Lattice {
         let neighbours = (0..height * width)
             .map(|at| {
                 let (y, x) = (at / width, at % width);
-                [
-                    site(y + 1, x),
-                    site(y + height - 1, x),
-                    site(y, x + 1),
-                    site(y, x + width - 1),
-                ]
+                [site(y + 1, x), site(y + height - 1, x), site(y, x + 1), site(y, x + width - 1)]
             })
             .collect();
         let heat_bath =
@@ -142,14 +131,10 @@ mod tests {
     /// Mean and mean square of `f` over the rows.
     fn moments(table: &Table, f: impl Fn(&dyn Fn(usize) -> f64) -> f64) -> (f64, f64) {
         let block = &table.blocks()[0];
-        let values: Vec<f64> = (0..table.rows())
-            .map(|row| f(&|col| block.number(row, col).unwrap()))
-            .collect();
+        let values: Vec<f64> =
+            (0..table.rows()).map(|row| f(&|col| block.number(row, col).unwrap())).collect();
         let n = values.len() as f64;
-        (
-            values.iter().sum::<f64>() / n,
-            values.iter().map(|v| v * v).sum::<f64>() / n,
-        )
+        (values.iter().sum::<f64>() / n, values.iter().map(|v| v * v).sum::<f64>() / n)
     }
 
     /// Exact moments over all configurations of `n` spins.

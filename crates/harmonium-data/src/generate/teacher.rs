@@ -33,22 +33,13 @@ impl Teacher {
     pub fn new(visible: usize, hidden: usize, scale: f64, seed: u64) -> Self {
         let mut dice = Dice::new(seed, "teacher weights");
         let deviation = scale / (visible as f64).sqrt();
-        let weights: Vec<f64> = (0..visible * hidden)
-            .map(|_| deviation * dice.normal())
-            .collect();
+        let weights: Vec<f64> = (0..visible * hidden).map(|_| deviation * dice.normal()).collect();
         let visible_bias = (0..visible)
             .map(|i| -0.5 * weights[i * hidden..(i + 1) * hidden].iter().sum::<f64>())
             .collect();
-        let hidden_bias = (0..hidden)
-            .map(|j| -0.5 * weights.iter().skip(j).step_by(hidden).sum::<f64>())
-            .collect();
-        Self {
-            visible,
-            hidden,
-            weights,
-            visible_bias,
-            hidden_bias,
-        }
+        let hidden_bias =
+            (0..hidden).map(|j| -0.5 * weights.iter().skip(j).step_by(hidden).sum::<f64>()).collect();
+        Self { visible, hidden, weights, visible_bias, hidden_bias }
     }
 
     /// ln Z by enumerating the hidden layer; `None` when it is too large for that (more than 16 units).
@@ -63,10 +54,7 @@ impl Teacher {
         (0..1usize << self.hidden)
             .map(|code| {
                 let on = |j: usize| code >> j & 1 == 1;
-                let bias: f64 = (0..self.hidden)
-                    .filter(|j| on(*j))
-                    .map(|j| self.hidden_bias[j])
-                    .sum();
+                let bias: f64 = (0..self.hidden).filter(|j| on(*j)).map(|j| self.hidden_bias[j]).sum();
                 let fields = (0..self.visible).map(|i| softplus(self.visible_field(i, on)));
                 bias + fields.sum::<f64>()
             })
@@ -97,9 +85,7 @@ impl Teacher {
             for row in 0..rows {
                 let sweeps = if row == 0 { BURN_IN } else { BETWEEN };
                 (0..sweeps).for_each(|_| self.sweep(&mut v, &mut dice));
-                v.iter()
-                    .enumerate()
-                    .for_each(|(i, on)| bits.set(row, i, *on));
+                v.iter().enumerate().for_each(|(i, on)| bits.set(row, i, *on));
             }
         }
         Table::from_bits(Kind::Binary, bits, None)

@@ -59,12 +59,7 @@ pub(crate) struct Layout {
 impl Layout {
     /// Little-endian, last index fastest.
     pub(crate) fn plain(dtype: Dtype, shape: Vec<usize>) -> Self {
-        Self {
-            dtype,
-            big_endian: false,
-            fortran: false,
-            shape,
-        }
+        Self { dtype, big_endian: false, fortran: false, shape }
     }
 
     pub(crate) fn rows(&self) -> usize {
@@ -104,9 +99,7 @@ impl Layout {
     /// Height and width, when every row is an image of one channel.
     pub(crate) fn image(&self) -> Option<[usize; 2]> {
         match self.shape[..] {
-            [_, height, width] | [_, 1, height, width] | [_, height, width, 1] => {
-                Some([height, width])
-            }
+            [_, height, width] | [_, 1, height, width] | [_, height, width, 1] => Some([height, width]),
             _ => None,
         }
     }
@@ -124,11 +117,7 @@ impl Array {
     /// Checks the layout against the bytes.
     pub(crate) fn new(layout: Layout, bytes: Vec<u8>, offset: usize, place: &Place) -> Result<Self> {
         layout.check(bytes.len().saturating_sub(offset) as u64, place)?;
-        Ok(Self {
-            layout,
-            bytes,
-            offset,
-        })
+        Ok(Self { layout, bytes, offset })
     }
 
     /// The entry at (`row`, `col`), `col` counting through all further axes with the last fastest.
@@ -162,11 +151,7 @@ fn decode(dtype: Dtype, big_endian: bool, bytes: &[u8]) -> Cell<'_> {
         ($type:ty) => {{
             let mut array = [0; size_of::<$type>()];
             array.copy_from_slice(bytes);
-            if big_endian {
-                <$type>::from_be_bytes(array)
-            } else {
-                <$type>::from_le_bytes(array)
-            }
+            if big_endian { <$type>::from_be_bytes(array) } else { <$type>::from_le_bytes(array) }
         }};
     }
     match dtype {
@@ -190,11 +175,7 @@ fn decode(dtype: Dtype, big_endian: bool, bytes: &[u8]) -> Cell<'_> {
         Dtype::Unicode(_) => {
             let words = bytes.chunks_exact(4).map(|bytes| {
                 let word = [bytes[0], bytes[1], bytes[2], bytes[3]];
-                if big_endian {
-                    u32::from_be_bytes(word)
-                } else {
-                    u32::from_le_bytes(word)
-                }
+                if big_endian { u32::from_be_bytes(word) } else { u32::from_le_bytes(word) }
             });
             let characters = words.take_while(|word| *word != 0);
             text(Cow::Owned(
@@ -207,15 +188,11 @@ fn decode(dtype: Dtype, big_endian: bool, bytes: &[u8]) -> Cell<'_> {
 }
 
 fn text(text: Cow<'_, str>) -> Cell<'_> {
-    if text.is_empty() {
-        Cell::Missing
-    } else {
-        Cell::Text(text)
-    }
+    if text.is_empty() { Cell::Missing } else { Cell::Text(text) }
 }
 
 /// IEEE 754 half precision.
-fn half(bits: u16) -> f64 {
+pub(crate) fn half(bits: u16) -> f64 {
     let sign = if bits >> 15 == 1 { -1.0 } else { 1.0 };
     let (exponent, fraction) = (i32::from(bits >> 10 & 31), f64::from(bits & 1023));
     sign * match exponent {
@@ -246,7 +223,7 @@ pub(crate) struct ArrayCells {
 }
 
 impl ArrayCells {
-    pub(crate) fn new(place: Place, data: Array, labels: Option<LabelSource>) -> Result<Self> {
+    pub(crate) fn new(place: Place, data: Array, mut labels: Option<LabelSource>) -> Result<Self> {
         if data.layout.shape.is_empty() {
             let what = "a single number, not an array";
             return Err(Error::format(&place, what, "expected rows and columns"));
@@ -256,8 +233,17 @@ impl ArrayCells {
             return Err(Error::format(&place, what, "save it as codes, or use a csv file"));
         }
         let rows = data.layout.rows();
-        let count = match &labels {
-            Some(LabelSource::Array(array)) => array.layout.shape.iter().product(),
+        // Without entries the other extents may be anything: nothing may be allocated or counted by them.
+        if rows == 0 || data.layout.cols() == 0 {
+            return Err(Error::empty(&place, format!("the array has shape {:?}", data.layout.shape)));
+        }
+        let count = match &mut labels {
+            Some(LabelSource::Array(array)) => {
+                let count = array.layout.shape.iter().product();
+                array.layout.shape = vec![count];
+                array.layout.fortran = false;
+                count
+            }
             Some(LabelSource::Text(column)) => column.len(),
             None => rows,
         };
@@ -265,13 +251,7 @@ impl ArrayCells {
             let what = format!("{count} labels for {rows} rows");
             return Err(Error::format(&place, what, "there must be one label per row"));
         }
-        Ok(Self {
-            place,
-            data,
-            labels,
-            kind: None,
-            first_row: 0,
-        })
+        Ok(Self { place, data, labels, kind: None, first_row: 0 })
     }
 }
 
@@ -343,10 +323,7 @@ mod tests {
 
     #[test]
     fn fortran_order_is_followed_through_all_axes() {
-        let layout = Layout {
-            fortran: true,
-            ..Layout::plain(Dtype::U8, vec![2, 3, 4])
-        };
+        let layout = Layout { fortran: true, ..Layout::plain(Dtype::U8, vec![2, 3, 4]) };
         // Entry (i, j, k) stands at i + 2 j + 6 k.
         let array = Array::new(layout, (0..24).collect(), 0, &Place::default()).unwrap();
         for (i, j, k) in [(0, 0, 0), (1, 2, 3), (0, 1, 2), (1, 0, 3)] {

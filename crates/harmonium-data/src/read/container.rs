@@ -25,17 +25,10 @@ pub(crate) trait Container {
 /// |---|---|
 /// | `train`, `valid` (`val`, `validation`), `test`; also `x_train`, `train_x`, `train_images`, `train_data`, `train_samples`, `samples_train`, … | `train_labels`, `labels_train`, `y_train`, `train_y`, … |
 /// | `samples`, `data`, `x`, `images`, `arr_0`, or the only array with two or more axes | `labels`, `label`, `y`, `target`, `targets` |
-pub(crate) fn grids(
-    file: &mut dyn Container,
-    part: Option<&str>,
-    place: &Place,
-) -> Result<Vec<Grid>> {
+pub(crate) fn grids(file: &mut dyn Container, part: Option<&str>, place: &Place) -> Result<Vec<Grid>> {
     let names: Vec<String> = file.arrays().iter().map(|(name, _)| name.clone()).collect();
     if names.is_empty() {
-        return Err(Error::Empty {
-            place: place.clone(),
-            hint: "the file holds no arrays".into(),
-        });
+        return Err(Error::empty(place, "the file holds no arrays"));
     }
     let choices: Vec<(Part, String)> = match part {
         Some("all") if !names.iter().any(|name| name == "all") => by_parts(&names),
@@ -80,16 +73,12 @@ fn find<'a>(names: &'a [String], wanted: &str) -> Option<&'a String> {
 
 /// Spellings of one part: `train`, and `x_train`, `train_x`, … for each word.
 fn spellings(part: &str, words: &[&str]) -> Vec<String> {
-    let joined = words
-        .iter()
-        .flat_map(|word| [format!("{part}_{word}"), format!("{word}_{part}")]);
+    let joined = words.iter().flat_map(|word| [format!("{part}_{word}"), format!("{word}_{part}")]);
     joined.collect()
 }
 
 fn by_part(names: &[String], part: &str) -> Option<String> {
-    find(names, part)
-        .or_else(|| spellings(part, &DATA).iter().find_map(|s| find(names, s)))
-        .cloned()
+    find(names, part).or_else(|| spellings(part, &DATA).iter().find_map(|s| find(names, s))).cloned()
 }
 
 fn by_parts(names: &[String]) -> Vec<(Part, String)> {

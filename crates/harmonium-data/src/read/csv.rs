@@ -68,9 +68,7 @@ impl CsvCells {
                     continue;
                 }
                 Some(start) if cells.names.is_empty() => {
-                    let header = dialect
-                        .header
-                        .unwrap_or_else(|| is_header(start, Some(&record)));
+                    let header = dialect.header.unwrap_or_else(|| is_header(start, Some(&record)));
                     cells.begin(start, header)?;
                 }
                 Some(_) => {}
@@ -84,13 +82,13 @@ impl CsvCells {
             cells.begin(start, header)?;
         }
         if cells.rows.is_empty() {
-            return Err(Error::Empty {
-                place: place.clone(),
-                hint: match first {
-                    None => "the file is empty".into(),
-                    Some(_) => "there is only a header line".into(),
+            return Err(Error::empty(
+                place,
+                match first {
+                    None => "the file is empty",
+                    Some(_) => "there is only a header line",
                 },
-            });
+            ));
         }
         Ok(cells)
     }
@@ -111,7 +109,7 @@ impl CsvCells {
     fn push(&mut self, record: &csv::StringRecord, line: u64) -> Result<()> {
         if record.len() != self.names.len() {
             return Err(Error::Ragged {
-                place: self.place.clone().row(self.rows.len()).line(line),
+                place: Box::new(self.place.clone().row(self.rows.len()).line(line)),
                 expected: self.names.len(),
                 got: record.len(),
             });
@@ -131,16 +129,9 @@ impl CsvCells {
 
     fn failure(&self, error: csv::Error) -> Error {
         let line = error.position().map(csv::Position::line);
-        let place = Place {
-            line,
-            ..self.place.clone()
-        };
+        let place = Place { line, ..self.place.clone() };
         match error.into_kind() {
-            csv::ErrorKind::Io(source) => Error::Io {
-                place,
-                action: "read",
-                source,
-            },
+            csv::ErrorKind::Io(source) => Error::Io { place: Box::new(place), action: "read", source },
             csv::ErrorKind::Utf8 { .. } => {
                 Error::format(&place, "text that is not UTF-8", "save the file as UTF-8")
             }
@@ -207,10 +198,7 @@ fn line_of(record: &csv::StringRecord, after: u64) -> u64 {
 fn guess_delimiter(start: &[u8]) -> u8 {
     let line = start.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let count = |delimiter: u8| line.iter().filter(|byte| **byte == delimiter).count();
-    let best = [b',', b'\t', b';']
-        .into_iter()
-        .rev()
-        .max_by_key(|delimiter| count(*delimiter));
+    let best = [b',', b'\t', b';'].into_iter().rev().max_by_key(|delimiter| count(*delimiter));
     match best {
         Some(delimiter) if count(delimiter) > 0 => delimiter,
         _ => {
@@ -226,11 +214,7 @@ fn is_header(first: &csv::StringRecord, second: Option<&csv::StringRecord>) -> b
     let is_word = |word: &str| parse_number(word).is_none() && !is_missing(word, &[]);
     let counting = |skip: usize| {
         first.len() >= skip + 3
-            && first
-                .iter()
-                .skip(skip)
-                .enumerate()
-                .all(|(i, word)| word == i.to_string())
+            && first.iter().skip(skip).enumerate().all(|(i, word)| word == i.to_string())
     };
     if counting(0) || (first.get(0) == Some("") && counting(1)) {
         return true;

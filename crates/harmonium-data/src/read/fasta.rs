@@ -22,26 +22,17 @@ pub struct Alphabet {
 impl Alphabet {
     /// Gap and the 20 amino acids.
     pub fn protein() -> Self {
-        Self {
-            tokens: "-ACDEFGHIKLMNPQRSTVWY".into(),
-            ambiguous: "BJOUXZ*?",
-        }
+        Self { tokens: "-ACDEFGHIKLMNPQRSTVWY".into(), ambiguous: "BJOUXZ*?" }
     }
 
     /// Gap, A, C, G, U.
     pub fn rna() -> Self {
-        Self {
-            tokens: "-ACGU".into(),
-            ambiguous: "NRYSWKMBDHVX?",
-        }
+        Self { tokens: "-ACGU".into(), ambiguous: "NRYSWKMBDHVX?" }
     }
 
     /// Gap, A, C, G, T.
     pub fn dna() -> Self {
-        Self {
-            tokens: "-ACGT".into(),
-            ambiguous: "NRYSWKMBDHVX?",
-        }
+        Self { tokens: "-ACGT".into(), ambiguous: "NRYSWKMBDHVX?" }
     }
 
     /// The tokens in the order of their codes.
@@ -91,17 +82,14 @@ impl FromStr for Alphabet {
             "rna" => Self::rna(),
             "dna" => Self::dna(),
             tokens => {
-                let distinct = (0..tokens.len())
-                    .all(|i| !tokens.as_bytes()[..i].contains(&tokens.as_bytes()[i]));
+                let distinct =
+                    (0..tokens.len()).all(|i| !tokens.as_bytes()[..i].contains(&tokens.as_bytes()[i]));
                 let printable = tokens.bytes().all(|t| t.is_ascii_graphic() && t != b'>');
                 if tokens.len() < 2 || !distinct || !printable {
                     let expected = "protein, rna, dna, or at least two distinct printable tokens";
                     return Err(Error::parameter("alphabet", format!("{tokens:?}"), expected));
                 }
-                Self {
-                    tokens: tokens.into(),
-                    ambiguous: "",
-                }
+                Self { tokens: tokens.into(), ambiguous: "" }
             }
         })
     }
@@ -134,13 +122,7 @@ pub(crate) fn grids(bytes: &[u8], options: &ReadOptions, place: &Place) -> Resul
     let tokens: Vec<String> = alphabet.tokens.chars().map(String::from).collect();
     let mut grid = Grid::new(
         Part::Train,
-        FastaCells {
-            place: place.clone(),
-            names,
-            codes,
-            length,
-            tokens: tokens.into(),
-        },
+        FastaCells { place: place.clone(), names, codes, length, tokens: tokens.into() },
     );
     grid.weights = weights;
     Ok(vec![grid])
@@ -170,10 +152,7 @@ fn split(bytes: &[u8], place: &Place) -> Result<Records> {
         }
     }
     if sequences.is_empty() {
-        return Err(Error::Empty {
-            place: place.clone(),
-            hint: "there is no line that starts with `>`".into(),
-        });
+        return Err(Error::empty(place, "there is no line that starts with `>`"));
     }
     Ok((names, sequences))
 }
@@ -218,10 +197,11 @@ fn encode(
                 Letter::Ambiguous => MISSING,
                 Letter::Unknown => {
                     return Err(Error::Cell {
-                        place: place.clone().row(row).column(format!("s{}", position + 1)),
+                        place: Box::new(place.clone().row(row).column(format!("s{}", position + 1))),
                         got: format!("{:?} in sequence {:?}", char::from(*letter), names.get(row)),
                         expected: format!("one of {}", alphabet.tokens),
-                        hint: "choose the alphabet protein, rna or dna, or list the tokens of your own".into(),
+                        hint: "choose the alphabet protein, rna or dna, or list the tokens of your own"
+                            .into(),
                     });
                 }
             });

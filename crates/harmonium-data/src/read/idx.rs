@@ -22,14 +22,9 @@ pub(crate) fn parse(bytes: Vec<u8>, place: &Place) -> Result<Array> {
     };
     let dims = rest.get(..4 * usize::from(axes));
     let dims = dims.ok_or_else(|| bad("the header is cut off"))?;
-    let shape = dims
-        .chunks_exact(4)
-        .map(|b| u32::from_be_bytes([b[0], b[1], b[2], b[3]]) as usize)
-        .collect();
-    let layout = Layout {
-        big_endian: true,
-        ..Layout::plain(dtype, shape)
-    };
+    let shape =
+        dims.chunks_exact(4).map(|b| u32::from_be_bytes([b[0], b[1], b[2], b[3]]) as usize).collect();
+    let layout = Layout { big_endian: true, ..Layout::plain(dtype, shape) };
     Array::new(layout, bytes, 4 + 4 * usize::from(axes), place)
 }
 

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-use super::array::{Array, ArrayCells, Dtype, Layout, LabelSource};
+use super::array::{Array, ArrayCells, Dtype, LabelSource, Layout};
 use super::npz::MAX_RATIO;
 use crate::table::TextColumn;
 use crate::{Error, Place, Result};
@@ -24,10 +24,10 @@ pub(crate) fn folder(path: &Path, place: &Place) -> Result<ArrayCells> {
         }
     }
     let Some(first) = files.first() else {
-        return Err(Error::Empty {
-            place: place.clone(),
-            hint: "a folder of data holds .png files, or folders of them named by their label".into(),
-        });
+        return Err(Error::empty(
+            place,
+            "a folder of data holds .png files, or folders of them named by their label",
+        ));
     };
     let (height, width, mut pixels) = image(first)?;
     for file in &files[1..] {

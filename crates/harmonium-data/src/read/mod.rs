@@ -1,6 +1,7 @@
 //! Readers: from a file to grids of cells, one per part of the data set.
 
 pub(crate) mod array;
+pub(crate) mod blocks;
 mod container;
 mod csv;
 mod fasta;
@@ -12,7 +13,7 @@ mod images;
 pub(crate) mod npy;
 mod npz;
 #[cfg(feature = "parquet")]
-pub(crate) mod parquet;
+mod parquet;
 mod safetensors;
 
 use std::fs::File;
@@ -22,6 +23,7 @@ use std::path::Path;
 pub use fasta::Alphabet;
 
 use self::array::{ArrayCells, LabelSource};
+use self::blocks::BlockSource;
 use self::csv::{CsvCells, Dialect};
 use crate::cells::Cells;
 use crate::{Error, Format, Place, ReadOptions, Result};
@@ -43,11 +45,7 @@ pub(crate) struct Grid {
 
 impl Grid {
     pub(crate) fn new(part: Part, cells: impl Cells + 'static) -> Self {
-        Self {
-            part,
-            cells: Box::new(cells),
-            weights: None,
-        }
+        Self { part, cells: Box::new(cells), weights: None }
     }
 
     fn whole(cells: impl Cells + 'static) -> Vec<Self> {
@@ -70,10 +68,6 @@ pub(crate) fn file(
         Format::Csv | Format::Tsv => {
             no_part(part, format, &place)?;
             text_table(open(path, &place)?, format, options, &place)?
-        }
-        Format::Parquet => {
-            no_part(part, format, &place)?;
-            parquet(path, &place)?
         }
         Format::Hdf5 => hdf5(path, part, &place)?,
         _ => from_bytes(read_all(path, &place)?, format, part, options, &place)?,
@@ -99,10 +93,7 @@ pub(crate) fn from_bytes(
     place: &Place,
 ) -> Result<Vec<Grid>> {
     if bytes.is_empty() {
-        return Err(Error::Empty {
-            place: place.clone(),
-            hint: "the file is empty".into(),
-        });
+        return Err(Error::empty(place, "the file is empty"));
     }
     match format {
         Format::Npz => container::grids(&mut npz::Npz::open(bytes, place)?, part, place),
@@ -134,16 +125,14 @@ pub(crate) fn text_table(
     place: &Place,
 ) -> Result<Vec<Grid>> {
     let dialect = Dialect {
-        delimiter: options
-            .delimiter
-            .or((format == Format::Tsv).then_some(b'\t')),
+        delimiter: options.delimiter.or((format == Format::Tsv).then_some(b'\t')),
         header: options.header,
         missing: options.overrides.missing.clone(),
     };
     Ok(Grid::whole(CsvCells::read(input, &dialect, place)?))
 }
 
-fn no_part(part: Option<&str>, format: Format, place: &Place) -> Result<()> {
+pub(crate) fn no_part(part: Option<&str>, format: Format, place: &Place) -> Result<()> {
     match part {
         None => Ok(()),
         Some(part) => Err(Error::format(
@@ -158,10 +147,7 @@ fn no_part(part: Option<&str>, format: Format, place: &Place) -> Result<()> {
 pub(crate) fn open(path: &Path, place: &Place) -> Result<Box<dyn Read>> {
     let mut file = File::open(path).map_err(Error::io(place, "read"))?;
     let mut magic = Vec::new();
-    file.by_ref()
-        .take(2)
-        .read_to_end(&mut magic)
-        .map_err(Error::io(place, "read"))?;
+    file.by_ref().take(2).read_to_end(&mut magic).map_err(Error::io(place, "read"))?;
     let packed = magic == [0x1f, 0x8b];
     let whole = std::io::Cursor::new(magic).chain(BufReader::new(file));
     Ok(match packed {
@@ -175,24 +161,24 @@ pub(crate) fn open(path: &Path, place: &Place) -> Result<Box<dyn Read>> {
 /// Memory grows as bytes arrive, whatever lengths the file claims.
 pub(crate) fn read_all(path: &Path, place: &Place) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    open(path, place)?
-        .read_to_end(&mut bytes)
-        .map_err(|source| match source.kind() {
-            std::io::ErrorKind::UnexpectedEof | std::io::ErrorKind::InvalidInput => {
-                Error::corrupt(place, format!("gzip: {source}"))
-            }
-            _ => Error::io(place, "read")(source),
-        })?;
+    open(path, place)?.read_to_end(&mut bytes).map_err(|source| match source.kind() {
+        std::io::ErrorKind::UnexpectedEof | std::io::ErrorKind::InvalidInput => {
+            Error::corrupt(place, format!("gzip: {source}"))
+        }
+        _ => Error::io(place, "read")(source),
+    })?;
     Ok(bytes)
 }
 
+/// A Parquet file, to be read in blocks.
 #[cfg(feature = "parquet")]
-fn parquet(path: &Path, place: &Place) -> Result<Vec<Grid>> {
-    Ok(Grid::whole(parquet::read(path, place)?))
+pub(crate) fn parquet_source(path: &Path, place: &Place) -> Result<Box<dyn BlockSource>> {
+    Ok(Box::new(parquet::ParquetSource::open(path, place)?))
 }
 
+/// A Parquet file, to be read in blocks.
 #[cfg(not(feature = "parquet"))]
-fn parquet(_: &Path, place: &Place) -> Result<Vec<Grid>> {
+pub(crate) fn parquet_source(_: &Path, place: &Place) -> Result<Box<dyn BlockSource>> {
     Err(missing_feature(place, "Parquet", "parquet"))
 }
 
@@ -219,9 +205,5 @@ fn images(_: &Path, _: Option<&str>, place: &Place) -> Result<Vec<Grid>> {
 
 #[cfg(not(all(feature = "parquet", feature = "hdf5", feature = "png")))]
 fn missing_feature(place: &Place, format: &'static str, feature: &'static str) -> Error {
-    Error::Feature {
-        place: place.clone(),
-        format,
-        feature,
-    }
+    Error::Feature { place: Box::new(place.clone()), format, feature }
 }

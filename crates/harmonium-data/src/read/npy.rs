@@ -32,9 +32,7 @@ pub(crate) fn header(start: &[u8], place: &Place) -> Result<(Layout, usize)> {
     if length > MAX_HEADER {
         return Err(bad("the header is too long"));
     }
-    let text = start
-        .get(at..at + length)
-        .ok_or_else(|| bad("the header is cut off"))?;
+    let text = start.get(at..at + length).ok_or_else(|| bad("the header is cut off"))?;
     let text = std::str::from_utf8(text).map_err(|_| bad("the header is not text"))?;
     Ok((parse_dictionary(text, place)?, at + length))
 }
@@ -79,12 +77,7 @@ fn parse_dictionary(text: &str, place: &Place) -> Result<Layout> {
         .map(|number| number.trim_end_matches('L').parse().ok())
         .collect::<Option<_>>()
         .ok_or_else(|| bad("'shape' is not a tuple of whole numbers"))?;
-    Ok(Layout {
-        dtype,
-        big_endian,
-        fortran,
-        shape,
-    })
+    Ok(Layout { dtype, big_endian, fortran, shape })
 }
 
 /// Reads a type such as `<f8`, `|b1` or `>U12`.

@@ -22,11 +22,7 @@ impl Npz {
     pub(crate) fn open(bytes: Vec<u8>, place: &Place) -> Result<Self> {
         let archive = ZipArchive::new(Cursor::new(bytes))
             .map_err(|e| Error::corrupt(place, format!("not an npz file: {e}")))?;
-        let mut npz = Self {
-            place: place.clone(),
-            archive,
-            arrays: Vec::new(),
-        };
+        let mut npz = Self { place: place.clone(), archive, arrays: Vec::new() };
         for index in 0..npz.archive.len() {
             let mut entry = npz.entry(index)?;
             let name = entry.name().map_or_else(|_| String::new(), |n| n.into_owned());
@@ -70,10 +66,7 @@ impl Container for Npz {
         // can pack into the bytes that are there.
         let limit = entry.compressed_size().saturating_mul(MAX_RATIO) + 1;
         let mut bytes = Vec::new();
-        entry
-            .take(limit)
-            .read_to_end(&mut bytes)
-            .map_err(|e| Error::corrupt(&place, e.to_string()))?;
+        entry.take(limit).read_to_end(&mut bytes).map_err(|e| Error::corrupt(&place, e.to_string()))?;
         npy::parse(bytes, &place)
     }
 }

@@ -15,16 +15,10 @@ pub(crate) struct Tensors {
 impl Tensors {
     pub(crate) fn open(bytes: Vec<u8>, place: &Place) -> Result<Self> {
         let tensors = parse(&bytes, place)?;
-        let mut arrays: Vec<(String, Vec<usize>)> = tensors
-            .iter()
-            .map(|(name, view)| (name.to_owned(), view.shape().to_vec()))
-            .collect();
+        let mut arrays: Vec<(String, Vec<usize>)> =
+            tensors.iter().map(|(name, view)| (name.to_owned(), view.shape().to_vec())).collect();
         arrays.sort();
-        Ok(Self {
-            place: place.clone(),
-            bytes,
-            arrays,
-        })
+        Ok(Self { place: place.clone(), bytes, arrays })
     }
 }
 
@@ -41,9 +35,7 @@ impl Container for Tensors {
     fn read(&mut self, name: &str) -> Result<Array> {
         let place = self.place.clone().part(name);
         let tensors = parse(&self.bytes, &place)?;
-        let view = tensors
-            .tensor(name)
-            .map_err(|e| Error::corrupt(&place, e.to_string()))?;
+        let view = tensors.tensor(name).map_err(|e| Error::corrupt(&place, e.to_string()))?;
         let dtype = match view.dtype() {
             Stored::BOOL => Dtype::Bool,
             Stored::U8 => Dtype::U8,

@@ -22,9 +22,7 @@ impl Binarize {
             Self::Threshold(threshold) => Some(value >= threshold),
             Self::Sample { scale } => {
                 let probability = value / scale;
-                (0.0..=1.0)
-                    .contains(&probability)
-                    .then(|| coin(seed, row, col) < probability)
+                (0.0..=1.0).contains(&probability).then(|| coin(seed, row, col) < probability)
             }
         }
     }
@@ -44,15 +42,12 @@ impl FromStr for Binarize {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
         let expected = || {
-            format!("binarize = {text:?}: expected a threshold such as 128, or `sample`, or `sample:255`")
+            format!(
+                "binarize = {text:?}: expected a threshold such as 128, or `sample`, or `sample:255`"
+            )
         };
         let finite = |number: &str| {
-            number
-                .trim()
-                .parse::<f64>()
-                .ok()
-                .filter(|value| value.is_finite())
-                .ok_or_else(expected)
+            number.trim().parse::<f64>().ok().filter(|value| value.is_finite()).ok_or_else(expected)
         };
         match text.trim().strip_prefix("sample") {
             None => finite(text).map(Self::Threshold),
@@ -88,9 +83,7 @@ mod tests {
     #[test]
     fn coins_are_fair_and_reproducible() {
         let rule = Binarize::Sample { scale: 255.0 };
-        let ones = (0..100_000)
-            .filter(|row| rule.bit(51.0, 7, *row, 3).unwrap())
-            .count();
+        let ones = (0..100_000).filter(|row| rule.bit(51.0, 7, *row, 3).unwrap()).count();
         // 20 000 expected, standard deviation 126.
         assert!((ones as f64 - 20_000.0).abs() < 600.0, "{ones}");
         assert_eq!(rule.bit(300.0, 7, 0, 0), None);

@@ -78,19 +78,22 @@ impl<'a> Profiler<'a> {
         })
     }
 
+    /// Takes in the rows of a grid, whose columns are matched by name.
     pub(crate) fn observe(&mut self, grid: &dyn Cells) {
-        let all: Vec<usize>;
-        let columns = match &self.only {
-            Some(columns) => columns,
-            None => {
-                all = (0..self.names.len()).collect();
-                &all
-            }
+        let names = grid.names();
+        let by_name: HashMap<&str, usize> = names.iter().map(String::as_str).zip(0..).collect();
+        let looked_at: Vec<usize> = match &self.only {
+            Some(columns) => columns.clone(),
+            None => (0..self.names.len()).collect(),
         };
+        let columns: Vec<(usize, usize)> = looked_at
+            .into_iter()
+            .filter_map(|col| Some((col, *by_name.get(self.names[col].as_str())?)))
+            .collect();
         for row in 0..grid.rows() {
-            for &col in columns {
-                let cell = grid.cell(row, col);
-                let word = || (col >= self.uniform).then(|| grid.text(row, col).into_owned());
+            for &(col, source) in &columns {
+                let cell = grid.cell(row, source);
+                let word = || (col >= self.uniform).then(|| grid.text(row, source).into_owned());
                 self.profiles[self.which[col]].observe(&cell, word);
             }
         }
@@ -114,14 +117,10 @@ impl<'a> Profiler<'a> {
 
     pub(crate) fn finish(mut self) -> Result<Schema> {
         self.join_families();
-        let columns: Vec<Column> = (0..self.names.len())
-            .map(|col| self.decide(col))
-            .collect::<Result<_>>()?;
+        let columns: Vec<Column> =
+            (0..self.names.len()).map(|col| self.decide(col)).collect::<Result<_>>()?;
         let columns = share_categories(columns);
-        let labels: Vec<&Column> = columns
-            .iter()
-            .filter(|column| column.kind == Kind::Label)
-            .collect();
+        let labels: Vec<&Column> = columns.iter().filter(|column| column.kind == Kind::Label).collect();
         if let [_, second, ..] = labels[..] {
             return Err(Error::schema(
                 &self.place.column(&second.name),
@@ -226,19 +225,12 @@ impl<'a> Profiler<'a> {
                 "list its categories in the schema, or mark it \"ignore\"",
             ));
         }
-        Ok(Column {
-            name: self.names[col].clone(),
-            kind,
-            categories,
-            binarize,
-        })
+        Ok(Column { name: self.names[col].clone(), kind, categories, binarize })
     }
 }
 
 fn means_label(name: &str) -> bool {
-    ["label", "labels", "class", "target"]
-        .iter()
-        .any(|word| name.eq_ignore_ascii_case(word))
+    ["label", "labels", "class", "target"].iter().any(|word| name.eq_ignore_ascii_case(word))
 }
 
 /// Columns of one array share a profile when the schema says the same about them; others have their own.
@@ -247,17 +239,13 @@ fn share_profiles(rules: &[Rule], uniform: usize) -> (Vec<usize>, Vec<Profile>) 
     let mut profiles = Vec::new();
     let mut which = Vec::with_capacity(rules.len());
     for (col, rule) in rules.iter().enumerate() {
-        let gather = rule.categories.is_none()
-            && matches!(rule.kind, Some(Kind::Categorical | Kind::Label));
+        let gather =
+            rule.categories.is_none() && matches!(rule.kind, Some(Kind::Categorical | Kind::Label));
         let mut fresh = || {
             profiles.push(Profile::new(gather));
             profiles.len() - 1
         };
-        which.push(if col < uniform {
-            *shared.entry(rule.kind).or_insert_with(fresh)
-        } else {
-            fresh()
-        });
+        which.push(if col < uniform { *shared.entry(rule.kind).or_insert_with(fresh) } else { fresh() });
     }
     (which, profiles)
 }
@@ -285,4 +273,3 @@ fn check_distinct(names: &[String], place: &Place) -> Result<()> {
         )),
     }
 }
-

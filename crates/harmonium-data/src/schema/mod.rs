@@ -46,16 +46,9 @@ impl Schema {
                 kind if kind.is_data() => (kind, 0),
                 _ => continue,
             };
-            match groups
-                .iter_mut()
-                .find(|group| group.kind == kind && group.states == states)
-            {
+            match groups.iter_mut().find(|group| group.kind == kind && group.states == states) {
                 Some(group) => group.columns.push(place),
-                None => groups.push(Group {
-                    kind,
-                    states,
-                    columns: vec![place],
-                }),
+                None => groups.push(Group { kind, states, columns: vec![place] }),
             }
         }
         groups
@@ -135,12 +128,7 @@ impl fmt::Display for Schema {
                 (name, run)
             })
             .collect();
-        let width = runs
-            .iter()
-            .map(|(name, _)| name.chars().count())
-            .max()
-            .unwrap_or(0)
-            .min(40);
+        let width = runs.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0).min(40);
         for (name, run) in runs {
             let column = &run[0];
             write!(f, "{name:width$}  {:>5}  {}", run.len(), column.kind)?;
@@ -180,10 +168,7 @@ mod tests {
                 .with_categories(["x".to_owned(), "y z".to_owned(), "\\".to_owned()].into()),
         );
         columns.extend(numbered("w", 40, Kind::Real));
-        Schema {
-            columns,
-            shape: Some([2, 2]),
-        }
+        Schema { columns, shape: Some([2, 2]) }
     }
 
     #[test]
@@ -216,9 +201,7 @@ mod tests {
             ("[columns]\nx = { categories = [1, 1] }", "distinct"),
             ("binarize = \"often\"", "threshold such as 128"),
         ] {
-            let message = Overrides::from_toml(toml, Place::new("s.toml"))
-                .unwrap_err()
-                .to_string();
+            let message = Overrides::from_toml(toml, Place::new("s.toml")).unwrap_err().to_string();
             assert!(message.contains(part) && message.contains("s.toml"), "{message}");
         }
     }

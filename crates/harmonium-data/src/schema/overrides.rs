@@ -85,11 +85,7 @@ impl Overrides {
         let document: Document =
             toml::from_str(text).map_err(|e| bad(e.to_string().trim_end().to_owned()))?;
         let mut overrides = Self {
-            default: document
-                .default
-                .map(|word| word.parse())
-                .transpose()
-                .map_err(&bad)?,
+            default: document.default.map(|word| word.parse()).transpose().map_err(&bad)?,
             binarize: binarize(document.binarize).map_err(&bad)?,
             missing: document.missing,
             shape: document.shape,
@@ -97,9 +93,8 @@ impl Overrides {
             ..Self::default()
         };
         for (key, value) in document.columns {
-            let rule = rule(value).map_err(|what| {
-                Error::schema(&place.clone().column(&key), what, HINT)
-            })?;
+            let rule =
+                rule(value).map_err(|what| Error::schema(&place.clone().column(&key), what, HINT))?;
             overrides.insert(&key, rule);
         }
         Ok(overrides)
@@ -107,10 +102,7 @@ impl Overrides {
 
     /// Says that the columns `pattern` (a name, a range or a glob) are of this kind.
     pub fn set_kind(&mut self, pattern: &str, kind: Kind) {
-        let rule = Rule {
-            kind: Some(kind),
-            ..Rule::default()
-        };
+        let rule = Rule { kind: Some(kind), ..Rule::default() };
         self.insert(pattern, rule);
     }
 
@@ -138,22 +130,15 @@ impl Overrides {
     /// The line about the column `name`.
     pub(crate) fn rule(&self, name: &str) -> Option<&Rule> {
         self.exact.get(name).or_else(|| {
-            self.patterns
-                .iter()
-                .find(|(pattern, _)| pattern.matches(name))
-                .map(|(_, rule)| rule)
+            self.patterns.iter().find(|(pattern, _)| pattern.matches(name)).map(|(_, rule)| rule)
         })
     }
 
     /// Checks that every line meets a column.
     pub(crate) fn check_names(&self, names: &[String], place: &Place) -> Result<()> {
         let known: HashSet<&str> = names.iter().map(String::as_str).collect();
-        let mut lost: Vec<&str> = self
-            .exact
-            .iter()
-            .map(|(name, _)| name.as_str())
-            .filter(|name| !known.contains(name))
-            .collect();
+        let mut lost: Vec<&str> =
+            self.exact.keys().map(String::as_str).filter(|name| !known.contains(name)).collect();
         lost.sort_unstable();
         if let Some(name) = lost.first() {
             let hint = match crate::error::nearest(name, names.iter().map(String::as_str)) {
@@ -201,19 +186,13 @@ fn binarize(value: Option<toml::Value>) -> Result<Option<Binarize>, String> {
 
 fn rule(value: toml::Value) -> Result<Rule, String> {
     if let toml::Value::String(kind) = value {
-        return Ok(Rule {
-            kind: Some(kind.parse()?),
-            ..Rule::default()
-        });
+        return Ok(Rule { kind: Some(kind.parse()?), ..Rule::default() });
     }
-    let line: Line = value
-        .try_into()
-        .map_err(|e: toml::de::Error| e.to_string().trim_end().to_owned())?;
+    let line: Line =
+        value.try_into().map_err(|e: toml::de::Error| e.to_string().trim_end().to_owned())?;
     let kind: Option<Kind> = line.kind.map(|word| word.parse()).transpose()?;
-    let categories: Option<Arc<[String]>> = line
-        .categories
-        .map(|names| names.iter().map(category).collect::<Result<_, _>>())
-        .transpose()?;
+    let categories: Option<Arc<[String]>> =
+        line.categories.map(|names| names.iter().map(category).collect::<Result<_, _>>()).transpose()?;
     if let Some(names) = &categories {
         let distinct: HashSet<&String> = names.iter().collect();
         if distinct.len() < names.len() || names.is_empty() {
@@ -223,11 +202,7 @@ fn rule(value: toml::Value) -> Result<Rule, String> {
             return Err("a binary or spin column has exactly 2 categories".into());
         }
     }
-    Ok(Rule {
-        kind,
-        categories,
-        binarize: binarize(line.binarize)?,
-    })
+    Ok(Rule { kind, categories, binarize: binarize(line.binarize)? })
 }
 
 fn category(value: &toml::Value) -> Result<String, String> {

@@ -18,17 +18,9 @@ impl Pattern {
             && stem == other
             && first <= last
         {
-            return Self::Range {
-                stem: stem.into(),
-                first,
-                last,
-            };
+            return Self::Range { stem: stem.into(), first, last };
         }
-        if text.contains('*') {
-            Self::Glob(text.into())
-        } else {
-            Self::Name(text.into())
-        }
+        if text.contains('*') { Self::Glob(text.into()) } else { Self::Name(text.into()) }
     }
 
     pub(crate) fn matches(&self, name: &str) -> bool {

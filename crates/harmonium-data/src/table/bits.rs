@@ -13,11 +13,7 @@ pub struct BitMatrix {
 impl BitMatrix {
     /// All zeros.
     pub fn zeros(rows: usize, cols: usize) -> Self {
-        Self {
-            rows,
-            cols,
-            words: vec![0; rows * cols.div_ceil(64)],
-        }
+        Self { rows, cols, words: vec![0; rows * cols.div_ceil(64)] }
     }
 
     /// Number of rows.
@@ -74,10 +70,7 @@ impl BitMatrix {
 
     /// Number of ones.
     pub fn count_ones(&self) -> usize {
-        self.words
-            .iter()
-            .map(|word| word.count_ones() as usize)
-            .sum()
+        self.words.iter().map(|word| word.count_ones() as usize).sum()
     }
 
     /// The given rows, in the given order.

@@ -53,7 +53,7 @@ pub struct Block {
     pub states: usize,
     /// For each column of the block, its place among the columns of the schema.
     pub columns: Vec<usize>,
-    /// The entries; a missing one is 0 here (NaN among reals).
+    /// The entries; a missing one is 0 here.
     pub values: Values,
     /// Which entries are missing, when any is.
     pub missing: Option<BitMatrix>,
@@ -67,9 +67,7 @@ impl Block {
 
     /// Whether the entry at (`row`, `col`) is missing.
     pub fn is_missing(&self, row: usize, col: usize) -> bool {
-        self.missing
-            .as_ref()
-            .is_some_and(|missing| missing.get(row, col))
+        self.missing.as_ref().is_some_and(|missing| missing.get(row, col))
     }
 
     /// The bits of a binary or spin block.
@@ -129,9 +127,7 @@ impl Block {
         self.values.append(&other.values);
         if self.missing.is_some() || other.missing.is_some() {
             let cols = self.cols();
-            let missing = self
-                .missing
-                .get_or_insert_with(|| BitMatrix::zeros(rows, cols));
+            let missing = self.missing.get_or_insert_with(|| BitMatrix::zeros(rows, cols));
             match &other.missing {
                 Some(more) => missing.append(more),
                 None => missing.append(&BitMatrix::zeros(other_rows, cols)),

@@ -13,11 +13,8 @@ use crate::{Column, Error, Kind, Result, Schema};
 pub(crate) fn build(grid: &dyn Cells, schema: &Arc<Schema>, seed: u64) -> Result<Table> {
     let names = grid.names();
     let by_name: HashMap<&str, usize> = names.iter().map(String::as_str).zip(0..).collect();
-    let sources: Vec<Option<usize>> = schema
-        .columns
-        .iter()
-        .map(|column| by_name.get(column.name.as_str()).copied())
-        .collect();
+    let sources: Vec<Option<usize>> =
+        schema.columns.iter().map(|column| by_name.get(column.name.as_str()).copied()).collect();
     for (column, source) in schema.columns.iter().zip(&sources) {
         if source.is_none() && column.kind.is_data() {
             let hint = match crate::error::nearest(&column.name, names.iter().map(String::as_str)) {
@@ -28,12 +25,7 @@ pub(crate) fn build(grid: &dyn Cells, schema: &Arc<Schema>, seed: u64) -> Result
             return Err(Error::schema(grid.place(), what, hint));
         }
     }
-    let builder = Builder {
-        grid,
-        schema,
-        sources,
-        seed,
-    };
+    let builder = Builder { grid, schema, sources, seed };
     let mut table = Table::zeros(schema.clone(), grid.rows());
     for block in &mut table.blocks {
         builder.fill(block)?;
@@ -77,9 +69,6 @@ impl Builder<'_> {
                         .missing
                         .get_or_insert_with(|| BitMatrix::zeros(rows, block.columns.len()))
                         .set(row, to, true);
-                    if let Values::Reals(reals) = &mut block.values {
-                        reals.set(row, to, f64::NAN);
-                    }
                     continue;
                 }
                 let column = &self.schema.columns[place];
@@ -161,9 +150,9 @@ impl Builder<'_> {
     ) -> Result<u32> {
         let found = match cell {
             Cell::Number(value) if source < self.grid.uniform() => lookup.number(*value),
-            Cell::Number(value) => lookup
-                .word(&self.grid.text(row, source))
-                .or_else(|| lookup.number(*value)),
+            Cell::Number(value) => {
+                lookup.word(&self.grid.text(row, source)).or_else(|| lookup.number(*value))
+            }
             Cell::Text(text) => lookup.word(text),
             Cell::Missing => None,
         };
@@ -201,11 +190,7 @@ impl Builder<'_> {
                 cell => self.code(column, &lookup, &cell, row, source),
             })
             .collect::<Result<_>>()?;
-        Ok(Labels {
-            column: place,
-            categories: column.categories.clone(),
-            codes,
-        })
+        Ok(Labels { column: place, categories: column.categories.clone(), codes })
     }
 
     fn misfit(
@@ -222,7 +207,7 @@ impl Builder<'_> {
             Cell::Text(text) => format!("{:?}", text.chars().take(40).collect::<String>()),
         };
         Error::Cell {
-            place: self.grid.locate(row).column(&column.name),
+            place: Box::new(self.grid.locate(row).column(&column.name)),
             got,
             expected: format!("{} in a {} column", expected.into(), column.kind),
             hint: hint.into(),
@@ -230,7 +215,8 @@ impl Builder<'_> {
     }
 }
 
-const WORD_HINT: &str = "mend the entry, list the word under `missing`, or give the column another kind in a schema";
+const WORD_HINT: &str =
+    "mend the entry, list the word under `missing`, or give the column another kind in a schema";
 const BIT_HINT: &str = "give a threshold (binarize = 0.5), or another kind for the column in a schema";
 const CATEGORY_HINT: &str = "mend the entry, or list all categories of the column in a schema";
 const COUNT_HINT: &str = "mend the entry, or give the column the kind \"real\" in a schema";
@@ -245,11 +231,7 @@ struct Lookup {
 
 impl Lookup {
     fn new(categories: &[String]) -> Self {
-        let mut lookup = Self {
-            words: HashMap::new(),
-            numbers: HashMap::new(),
-            small: [None; 256],
-        };
+        let mut lookup = Self { words: HashMap::new(), numbers: HashMap::new(), small: [None; 256] };
         for (name, code) in categories.iter().zip(0..) {
             lookup.words.insert(name.clone(), code);
             if let Some(value) = crate::cells::parse_number(name) {

@@ -65,16 +65,13 @@ impl fmt::Display for Kind {
 impl FromStr for Kind {
     type Err = String;
     fn from_str(word: &str) -> Result<Self, String> {
-        Self::ALL
-            .into_iter()
-            .find(|kind| kind.name() == word)
-            .ok_or_else(|| {
-                let names = Self::ALL.map(Self::name);
-                match crate::error::nearest(word, names) {
-                    Some(near) => format!("unknown kind {word:?}, did you mean {near:?}?"),
-                    None => format!("unknown kind {word:?}, expected one of {}", names.join(", ")),
-                }
-            })
+        Self::ALL.into_iter().find(|kind| kind.name() == word).ok_or_else(|| {
+            let names = Self::ALL.map(Self::name);
+            match crate::error::nearest(word, names) {
+                Some(near) => format!("unknown kind {word:?}, did you mean {near:?}?"),
+                None => format!("unknown kind {word:?}, expected one of {}", names.join(", ")),
+            }
+        })
     }
 }
 
@@ -95,12 +92,7 @@ pub struct Column {
 impl Column {
     /// A column without categories.
     pub fn new(name: impl Into<String>, kind: Kind) -> Self {
-        Self {
-            name: name.into(),
-            kind,
-            categories: Arc::default(),
-            binarize: None,
-        }
+        Self { name: name.into(), kind, categories: Arc::default(), binarize: None }
     }
 
     /// The same column with these categories.
@@ -112,7 +104,5 @@ impl Column {
 
 /// Columns `stem0, stem1, …` of one kind.
 pub(crate) fn numbered(stem: &str, count: usize, kind: Kind) -> Vec<Column> {
-    (0..count)
-        .map(|i| Column::new(format!("{stem}{i}"), kind))
-        .collect()
+    (0..count).map(|i| Column::new(format!("{stem}{i}"), kind)).collect()
 }

@@ -11,11 +11,7 @@ pub struct Matrix<T> {
 impl<T: Copy + Default> Matrix<T> {
     /// A matrix of default values.
     pub fn zeros(rows: usize, cols: usize) -> Self {
-        Self {
-            rows,
-            cols,
-            values: vec![T::default(); rows * cols],
-        }
+        Self { rows, cols, values: vec![T::default(); rows * cols] }
     }
 
     /// Number of rows.

@@ -57,14 +57,7 @@ impl Table {
                 missing: None,
             })
             .collect();
-        Self {
-            schema,
-            rows,
-            blocks,
-            labels: None,
-            ignored: Vec::new(),
-            weights: None,
-        }
+        Self { schema, rows, blocks, labels: None, ignored: Vec::new(), weights: None }
     }
 
     /// A table of binary (or, as `kind`, spin) columns named `v0, v1, …`.
@@ -72,10 +65,7 @@ impl Table {
         if !matches!(kind, Kind::Binary | Kind::Spin) {
             return Err(Error::parameter("kind", kind, "binary or spin"));
         }
-        let schema = Schema {
-            columns: numbered("v", bits.cols(), kind),
-            shape,
-        };
+        let schema = Schema { columns: numbered("v", bits.cols(), kind), shape };
         let mut table = Self::zeros(Arc::new(schema), bits.rows());
         if let [block] = &mut table.blocks[..] {
             block.values = Values::Bits(bits);
@@ -145,11 +135,7 @@ impl Table {
 
     /// Number of missing entries, over all blocks.
     pub fn missing(&self) -> usize {
-        self.blocks
-            .iter()
-            .filter_map(|block| block.missing.as_ref())
-            .map(BitMatrix::count_ones)
-            .sum()
+        self.blocks.iter().filter_map(|block| block.missing.as_ref()).map(BitMatrix::count_ones).sum()
     }
 
     /// Where each column of the schema is kept.
@@ -205,10 +191,7 @@ impl Table {
     /// Fails when there is not a single row.
     pub(crate) fn not_empty(self, place: &Place) -> Result<Self> {
         if self.rows == 0 {
-            return Err(Error::Empty {
-                place: place.clone(),
-                hint: "at least one row is needed".into(),
-            });
+            return Err(Error::empty(place, "at least one row is needed"));
         }
         Ok(self)
     }

@@ -28,10 +28,7 @@ impl Table {
                     values: rows.iter().map(|&row| ignored.values.get(row)).collect(),
                 })
                 .collect(),
-            weights: self
-                .weights
-                .as_ref()
-                .map(|weights| rows.iter().map(|&row| weights[row]).collect()),
+            weights: self.weights.as_ref().map(|weights| rows.iter().map(|&row| weights[row]).collect()),
         })
     }
 

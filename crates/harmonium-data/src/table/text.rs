@@ -77,7 +77,6 @@ impl Labels {
 
     /// The name of a row's class, if it is known.
     pub fn name(&self, row: usize) -> Option<&str> {
-        self.get(row)
-            .map(|code| self.categories[code as usize].as_str())
+        self.get(row).map(|code| self.categories[code as usize].as_str())
     }
 }

@@ -43,9 +43,7 @@ fn replace_seekable(
     let file = builder.tempfile_in(folder).map_err(Error::io(&place, "create"))?;
     let mut writer = BufWriter::with_capacity(1 << 16, file);
     contents(&mut writer).map_err(Error::io(&place, "write"))?;
-    let file = writer
-        .into_inner()
-        .map_err(|e| Error::io(&place, "write")(e.into_error()))?;
+    let file = writer.into_inner().map_err(|e| Error::io(&place, "write")(e.into_error()))?;
     file.as_file().sync_all().map_err(Error::io(&place, "write"))?;
     file.persist(path).map_err(|e| Error::io(&place, "replace")(e.error))?;
     // The move itself lasts once the folder is on disk; not every system can open folders.

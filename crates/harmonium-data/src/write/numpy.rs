@@ -47,8 +47,7 @@ fn entry<W: Write + Seek>(
         .compression_method(zip::CompressionMethod::Deflated)
         .last_modified_time(zip::DateTime::default())
         .large_file(true);
-    zip.start_file(format!("{name}.npy"), options)
-        .map_err(std::io::Error::other)?;
+    zip.start_file(format!("{name}.npy"), options).map_err(std::io::Error::other)?;
     contents(zip)
 }
 
