@@ -25,6 +25,11 @@ pub enum Event {
     },
     /// The model was evaluated.
     Evaluated(Evaluated),
+    /// An update and all that belongs to it are done: the moment for a checkpoint.
+    Settled {
+        /// Updates done.
+        update: u64,
+    },
     /// The run is over.
     Stopped {
         /// Updates done.

@@ -3,19 +3,24 @@
 //! [`TrainParams`] (anything may be left out) become a [`TrainPlan`] (checked, complete), which a
 //! [`Trainer`] carries out. [`Event`]s go to [`Observer`]s, any of which may stop the run.
 
+mod checkpoint;
 mod coordinates;
 mod data;
 mod evaluate;
 mod event;
 mod init;
+mod metrics;
 mod optimise;
 mod params;
 mod plan;
 mod trainer;
+mod watch;
 
+pub use checkpoint::{Checkpoints, Trajectory, params as checkpoint_params};
 pub use coordinates::Coordinates;
 pub use data::Data;
 pub use event::{Control, Evaluated, Event, Observer, Outcome, Updated};
+pub use metrics::{Metrics, object as event_object};
 pub use params::{Form, Init, Optimiser, Regulariser, Schedule, TrainParams};
 pub use plan::TrainPlan;
-pub use trainer::Trainer;
+pub use trainer::{Judge, Judgement, Trainer};

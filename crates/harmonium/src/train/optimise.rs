@@ -109,6 +109,13 @@ impl<T: Real> Stepper<T> {
         self.average.as_ref()
     }
 
+    /// The average starts again from these parameters.
+    pub(super) fn restart(&mut self, parameters: &Parameters<T>) {
+        if let Some(average) = &mut self.average {
+            average.clone_from(parameters);
+        }
+    }
+
     /// Forgets the gradients seen so far; the cosine rule starts again at `rate`.
     pub(super) fn clear(&mut self, rate: f64) {
         for p in [&mut self.first, &mut self.second].into_iter().flatten() {

@@ -2,6 +2,7 @@
 
 use super::evaluate::{Quality, sample_rows};
 use super::optimise::{Phases, Step, Stepper};
+use super::watch::{Best, Finding};
 use super::{Control, Coordinates, Data, Evaluated, Event, Init, Observer, Outcome, TrainPlan, Updated};
 use crate::estimate::{Context, Info, NegativePhase, Positive, Setup, Verdict};
 use crate::machine::Parameters;
@@ -40,7 +41,22 @@ pub struct Trainer<'d, T: Real = f32> {
     /// Sliding average of the gradient's norm.
     pub(super) usual_norm: f64,
     pub(super) undone_in_a_row: u32,
+    pub(super) best: Best<T>,
+    judge: Option<Judge<'d, T>>,
 }
+
+/// What a judge says of a machine.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Judgement {
+    /// Named numbers for the metrics.
+    pub metrics: Vec<(&'static str, f64)>,
+    /// The number that the choice of the best model goes by, in place of the trainer's own: larger is better.
+    pub score: Option<f64>,
+}
+
+/// Judges a machine at an evaluation (its ln Z, say): called with the machine and the number of updates.
+/// For a run to resume to the bit it must depend on nothing else.
+pub type Judge<'d, T> = Box<dyn Fn(&Machine<T>, u64) -> Result<Judgement> + 'd>;
 
 impl<'d, T: Real> Trainer<'d, T> {
     /// A run that has not started: the machine is given its initial parameters.
@@ -76,6 +92,8 @@ impl<'d, T: Real> Trainer<'d, T> {
             rate_factor: 1.0,
             usual_norm: 0.0,
             undone_in_a_row: 0,
+            best: Best::new(),
+            judge: None,
         })
     }
 
@@ -87,6 +105,13 @@ impl<'d, T: Real> Trainer<'d, T> {
         valid.check(&self.machine)?;
         self.valid = Some(valid);
         Ok(self)
+    }
+
+    /// The same run with a judge, which evaluations ask.
+    #[must_use]
+    pub fn with_judge(mut self, judge: Judge<'d, T>) -> Self {
+        self.judge = Some(judge);
+        self
     }
 
     /// The machine as it stands.
@@ -120,6 +145,16 @@ impl<'d, T: Real> Trainer<'d, T> {
         machine
     }
 
+    /// The machine that the run is for: the one with the best held-out score where there are held-out data
+    /// and evaluations, else [`averaged`](Self::averaged).
+    pub fn result(&self) -> Machine<T> {
+        let mut machine = self.averaged();
+        if let (Some(_), Some(best)) = (self.valid, self.best.parameters()) {
+            let _ = machine.set_parameters(best);
+        }
+        machine
+    }
+
     /// Makes updates until the plan is done or an observer stops the run.
     ///
     /// # Errors
@@ -127,22 +162,54 @@ impl<'d, T: Real> Trainer<'d, T> {
     pub fn run(&mut self, observers: &mut [&mut dyn Observer<T>]) -> Result<Outcome> {
         let mut reason = self.tell(&Event::Started { update: self.update }, observers)?;
         while reason.is_none() && self.update < self.plan.updates {
+            reason = self.tired();
+            if reason.is_some() {
+                break;
+            }
             let event = self.update()?;
-            let undone = matches!(event, Event::Undone { .. });
             reason = self.tell(&event, observers)?;
+            let every = self.plan.evaluate_every;
+            let due = every > 0 && (self.update % every == 0 || self.update == self.plan.updates);
+            if due && matches!(event, Event::Updated(_)) {
+                let evaluated = self.evaluate()?;
+                reason = reason.or(self.tell(&Event::Evaluated(evaluated.clone()), observers)?);
+                if let Some(event) = self.weigh(&evaluated)? {
+                    reason = reason.or(self.tell(&event, observers)?);
+                }
+            }
             if self.undone_in_a_row >= GIVE_UP {
                 reason = reason.or(Some(format!("{GIVE_UP} updates in a row had to be undone")));
             }
-            let every = self.plan.evaluate_every;
-            let last = self.update == self.plan.updates;
-            if every > 0 && !undone && (self.update % every == 0 || last) {
-                let event = Event::Evaluated(self.evaluate()?);
-                reason = reason.or(self.tell(&event, observers)?);
-            }
+            reason = reason.or(self.tell(&Event::Settled { update: self.update }, observers)?);
         }
         let reason = reason.unwrap_or_else(|| "all updates are done".into());
         self.tell(&Event::Stopped { update: self.update, reason: reason.clone() }, observers)?;
         Ok(Outcome { updates: self.update, reason, plan: self.plan.clone() })
+    }
+
+    /// Why the run should stop, if the best model has been the same for too long.
+    fn tired(&self) -> Option<String> {
+        let patience = self.plan.patience as u64;
+        (patience > 0 && self.best.stale >= patience).then(|| {
+            let at = self.best.update().unwrap_or(0);
+            format!("no better score in {patience} evaluations: the best was at update {at}")
+        })
+    }
+
+    /// What an evaluation means: a new best model, or a collapse to be undone.
+    fn weigh(&mut self, e: &Evaluated) -> Result<Option<Event>> {
+        let Some(score) = e.score else { return Ok(None) };
+        let parameters = self.averaged().parameters();
+        if self.best.see(score, e.update, || parameters) != Finding::Collapsed {
+            return Ok(None);
+        }
+        if let Some(best) = self.best.parameters().cloned() {
+            self.machine.set_parameters(&best)?;
+            self.stepper.restart(&best);
+        }
+        self.undone_in_a_row += 1;
+        let why = format!("the score fell to {score:.3}: back to the best model");
+        Ok(Some(self.lower(self.update, why)))
     }
 
     fn tell(&self, event: &Event, observers: &mut [&mut dyn Observer<T>]) -> Result<Option<String>> {
@@ -241,10 +308,15 @@ impl<'d, T: Real> Trainer<'d, T> {
     /// Drops the prepared update, lowers the rate and forgets momenta. The update's number is used up, so
     /// that the next attempt sees other rows and other random numbers.
     fn undo(&mut self, update: u64, why: String) -> Event {
-        self.rate_factor *= 0.5;
         self.undone_in_a_row += 1;
-        self.stepper.clear(self.plan.rate * self.rate_factor);
         self.update = update;
+        self.lower(update, why)
+    }
+
+    /// Halves the rate and forgets momenta.
+    fn lower(&mut self, update: u64, why: String) -> Event {
+        self.rate_factor *= 0.5;
+        self.stepper.clear(self.plan.rate * self.rate_factor);
         Event::Undone { update, why, rate_factor: self.rate_factor }
     }
 
@@ -299,7 +371,12 @@ impl<'d, T: Real> Trainer<'d, T> {
             let gap = v.free_energy.zip(train.free_energy).map(|(v, t)| v - t);
             push("free_energy_gap", gap);
         }
-        let score = valid.as_ref().map_or(train.score(), Quality::score);
+        let mut score = valid.as_ref().map_or(train.score(), Quality::score);
+        if let Some(judge) = &self.judge {
+            let judgement = judge(&machine, self.update)?;
+            metrics.extend(judgement.metrics);
+            score = judgement.score.or(score);
+        }
         Ok(Evaluated { update: self.update, epoch: self.epoch(), metrics, score })
     }
 }

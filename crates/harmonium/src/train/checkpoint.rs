@@ -1,0 +1,172 @@
+//! Checkpoints: all that the next update depends on, so that a resumed run ends with the same bits.
+
+use super::watch::Best;
+use super::{Control, Data, Event, Observer, TrainParams, Trainer};
+use crate::{Archive, Batch, Error, Machine, Real, Result, Tensor};
+use ndarray::Array2;
+use std::path::{Path, PathBuf};
+
+/// Layout of a checkpoint; another number is refused.
+const VERSION: u64 = 1;
+
+impl<'d, T: Real> Trainer<'d, T> {
+    /// Everything the rest of the run depends on: settings, parameters, optimiser, chains, averages,
+    /// counters. Data order and random streams follow from the seed and the counters.
+    pub fn checkpoint(&self) -> Archive {
+        let mut archive = Archive::default();
+        archive.put_u64s("version", &[VERSION]);
+        archive.put("params", text(&self.plan.params()));
+        archive.put_u64s("data", &[fingerprint(self.data)]);
+        archive.put_u64s("counters", &[self.update, u64::from(self.undone_in_a_row)]);
+        archive.put_f64s("factors", &[self.rate_factor, self.usual_norm]);
+        archive.put_parameters("machine", &self.machine.parameters());
+        let mut below = |name: &str, save: &dyn Fn(&mut Archive)| {
+            let mut part = Archive::default();
+            save(&mut part);
+            archive.put_below(name, part);
+        };
+        below("estimator", &|a| self.estimator.save(a));
+        below("positive", &|a| self.positive.save(a));
+        below("coordinates", &|a| self.coordinates.save(a));
+        below("optimiser", &|a| self.stepper.save(a));
+        below("best", &|a| self.best.save(a));
+        archive
+    }
+
+    /// The run that `archive` is a checkpoint of; `machine` gives the layers and couplings only.
+    ///
+    /// # Errors
+    /// A checkpoint of another format, machine or data.
+    pub fn resume(machine: Machine<T>, data: &'d Data<T>, archive: &Archive) -> Result<Self> {
+        match archive.u64s("version")?[..] {
+            [VERSION] => {}
+            ref other => {
+                let got = format!("{other:?}");
+                return Err(Error::value("version of the checkpoint", VERSION, got));
+            }
+        }
+        let print = fingerprint(data);
+        if archive.u64s("data")? != [print] {
+            let what = "training data";
+            return Err(Error::value(what, "those of the checkpoint", "other data"));
+        }
+        let plan = params(archive)?.plan(&machine, data)?;
+        let parameters = archive.parameters("machine", &machine.parameters())?;
+        let mut run = Self::new(machine, plan, data)?;
+        run.machine.set_parameters(&parameters)?;
+        run.estimator.load(&archive.below("estimator"))?;
+        run.positive.load(&archive.below("positive"))?;
+        run.coordinates.load(&archive.below("coordinates"))?;
+        run.stepper.load(&archive.below("optimiser"))?;
+        run.best = Best::load(&archive.below("best"), &parameters)?;
+        let damaged = |name: &str| Error::shape(format!("archive entry {name}"), 2, "other");
+        let [update, undone] = archive.u64s("counters")?[..] else {
+            return Err(damaged("counters"));
+        };
+        let [rate_factor, usual_norm] = archive.f64s("factors")?[..] else {
+            return Err(damaged("factors"));
+        };
+        (run.update, run.undone_in_a_row) = (update, undone as u32);
+        (run.rate_factor, run.usual_norm) = (rate_factor, usual_norm);
+        Ok(run)
+    }
+}
+
+/// The settings as text, one code per byte: archives hold numbers.
+fn text(params: &TrainParams) -> Tensor {
+    let json = serde_json::to_vec(params).expect("settings are plain data");
+    let codes = json.iter().map(|&b| u32::from(b)).collect();
+    Tensor::U32(Array2::from_shape_vec((1, json.len()), codes).expect("one row"))
+}
+
+/// The settings of the run that `archive` is a checkpoint of.
+///
+/// # Errors
+/// An archive that holds none.
+pub fn params(archive: &Archive) -> Result<TrainParams> {
+    let bad = |got: String| Error::value("settings in the checkpoint", "JSON of settings", got);
+    let Tensor::U32(codes) = archive.get("params")? else {
+        return Err(bad("numbers".into()));
+    };
+    let json: Vec<u8> = codes.iter().map(|&c| c as u8).collect();
+    serde_json::from_slice(&json).map_err(|e| bad(e.to_string()))
+}
+
+/// A number that differs for different data (FNV over all values and weights).
+fn fingerprint<T: Real>(data: &Data<T>) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325u64;
+    let mut eat = |x: u64| hash = (hash ^ x).wrapping_mul(0x0100_0000_01b3).rotate_left(23);
+    for l in 0..data.states().len() {
+        match data.states().get(l) {
+            None => eat(0),
+            Some(Batch::Bits(b)) => b.words().iter().for_each(|&w| eat(w)),
+            Some(Batch::Codes(c)) => c.iter().for_each(|&c| eat(u64::from(c))),
+            Some(Batch::Reals(x)) => x.iter().for_each(|x| eat(x.f64().to_bits())),
+        }
+    }
+    data.known().iter().flatten().for_each(|k| k.words().iter().for_each(|&w| eat(w)));
+    data.wts().into_iter().flatten().for_each(|w| eat(w.to_bits()));
+    hash
+}
+
+/// Writes a checkpoint every so many updates and at the end, in place of the one before.
+#[derive(Clone, Debug)]
+pub struct Checkpoints {
+    path: PathBuf,
+    every: u64,
+}
+
+impl Checkpoints {
+    /// Checkpoints in `path`, every `every` updates.
+    pub fn new(path: impl AsRef<Path>, every: u64) -> Self {
+        Self { path: path.as_ref().into(), every: every.max(1) }
+    }
+}
+
+impl<T: Real> Observer<T> for Checkpoints {
+    fn notice(&mut self, event: &Event, run: &Trainer<'_, T>) -> Result<Control> {
+        let due = match event {
+            Event::Settled { update } => update % self.every == 0,
+            Event::Stopped { .. } => true,
+            _ => false,
+        };
+        if due {
+            run.checkpoint().save(&self.path)?;
+        }
+        Ok(Control::Continue)
+    }
+}
+
+/// Keeps the parameters at exponentially spaced updates, in files of their own: the trajectory of the run.
+#[derive(Clone, Debug)]
+pub struct Trajectory {
+    folder: PathBuf,
+    ratio: f64,
+}
+
+impl Trajectory {
+    /// Files `update-00000123.safetensors` in `folder`, at updates that grow by `ratio` (at least 1.01).
+    pub fn new(folder: impl AsRef<Path>, ratio: f64) -> Self {
+        Self { folder: folder.as_ref().into(), ratio: ratio.max(1.01) }
+    }
+
+    /// Whether a file is kept at this update: the first one at or past each power of the ratio.
+    pub fn keeps(&self, update: u64) -> bool {
+        let power = |u: u64| ((u as f64).ln() / self.ratio.ln()).floor();
+        update == 1 || update > 1 && power(update) > power(update - 1)
+    }
+}
+
+impl<T: Real> Observer<T> for Trajectory {
+    fn notice(&mut self, event: &Event, run: &Trainer<'_, T>) -> Result<Control> {
+        if let Event::Updated(u) = event {
+            if self.keeps(u.update) {
+                let mut archive = Archive::default();
+                archive.put_u64s("update", &[u.update]);
+                archive.put_parameters("machine", &run.machine().parameters());
+                archive.save(self.folder.join(format!("update-{:08}.safetensors", u.update)))?;
+            }
+        }
+        Ok(Control::Continue)
+    }
+}

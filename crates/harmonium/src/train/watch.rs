@@ -1,0 +1,80 @@
+//! Keeps the best model of a run and notices when it collapses or no longer improves.
+
+use crate::machine::Parameters;
+use crate::{Archive, Real, Result};
+
+/// A model this much worse than the best one, in nats, has collapsed: no noise of a score is as large.
+fn collapsed(score: f64, best: f64) -> bool {
+    !score.is_finite() || score < best - (0.5 * best.abs()).max(5.0)
+}
+
+/// The best model so far.
+#[derive(Clone, Debug)]
+pub(super) struct Best<T> {
+    /// Its score, the update it stood at, and its parameters.
+    found: Option<(f64, u64, Parameters<T>)>,
+    /// Evaluations since.
+    pub(super) stale: u64,
+}
+
+/// What an evaluation means for the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Finding {
+    Better,
+    Worse,
+    Collapsed,
+}
+
+impl<T: Real> Best<T> {
+    pub(super) fn new() -> Self {
+        Self { found: None, stale: 0 }
+    }
+
+    pub(super) fn parameters(&self) -> Option<&Parameters<T>> {
+        self.found.as_ref().map(|f| &f.2)
+    }
+    pub(super) fn update(&self) -> Option<u64> {
+        self.found.as_ref().map(|f| f.1)
+    }
+
+    /// Compares a score with the best one; a better model is kept.
+    pub(super) fn see(
+        &mut self,
+        score: f64,
+        update: u64,
+        parameters: impl FnOnce() -> Parameters<T>,
+    ) -> Finding {
+        match &self.found {
+            Some((best, ..)) if collapsed(score, *best) => Finding::Collapsed,
+            Some((best, ..)) if score <= *best => {
+                self.stale += 1;
+                Finding::Worse
+            }
+            None if !score.is_finite() => Finding::Collapsed,
+            _ => {
+                self.found = Some((score, update, parameters()));
+                self.stale = 0;
+                Finding::Better
+            }
+        }
+    }
+
+    pub(super) fn save(&self, archive: &mut Archive) {
+        archive.put_u64s("stale", &[self.stale, self.update().unwrap_or(0)]);
+        if let Some((score, _, p)) = &self.found {
+            archive.put_f64s("score", &[*score]);
+            archive.put_parameters("parameters", p);
+        }
+    }
+
+    pub(super) fn load(archive: &Archive, like: &Parameters<T>) -> Result<Self> {
+        let counts = archive.u64s("stale")?;
+        let count = |i: usize| counts.get(i).copied().unwrap_or(0);
+        let mut best = Self { found: None, stale: count(0) };
+        if archive.tensors().contains_key("score") {
+            let score = archive.f64s("score")?.first().copied().unwrap_or(f64::NAN);
+            best.found = Some((score, count(1), archive.parameters("parameters", like)?));
+        }
+        Ok(best)
+    }
+}
