@@ -4,6 +4,7 @@ mod build;
 mod coupling;
 mod energy;
 mod fixed;
+mod gauge;
 mod mean_field;
 mod moments;
 mod normalise;
