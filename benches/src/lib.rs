@@ -9,4 +9,5 @@ pub mod half_sweep;
 pub mod machine;
 pub mod measure;
 pub mod moments;
+pub mod pcd;
 pub mod potts;

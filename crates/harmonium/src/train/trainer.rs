@@ -56,7 +56,7 @@ pub struct Judgement {
 
 /// Judges a machine at an evaluation (its ln Z, say): called with the machine and the number of updates.
 /// For a run to resume to the bit it must depend on nothing else.
-pub type Judge<'d, T> = Box<dyn Fn(&Machine<T>, u64) -> Result<Judgement> + 'd>;
+pub type Judge<'d, T> = Box<dyn Fn(&Machine<T>, u64) -> Result<Judgement> + Send + 'd>;
 
 impl<'d, T: Real> Trainer<'d, T> {
     /// A run that has not started: the machine is given its initial parameters.

@@ -1,0 +1,162 @@
+//! A whole PCD-1 update through the library's trainer against the same update built on SGEMM.
+
+use crate::data::Source;
+use crate::measure::{Alternative, medians, on_threads, ratio};
+use harmonium::estimate::Estimator;
+use harmonium::train::{Data, TrainParams, Trainer};
+use harmonium::{Batch, Bits, Kind, Layer, Machine};
+use harmonium_kernels::bench_support::dense_bernoulli;
+use harmonium_kernels::{Key, Real, bits};
+use rayon::prelude::*;
+use std::time::Duration;
+
+const VISIBLE: usize = 784;
+const HIDDEN: usize = 500;
+const BATCH: usize = 500;
+const ROWS: usize = 10_000;
+const RATE: f32 = 0.01;
+
+/// The usual way: dense states, five products, vectorised sigmoid and sampling, one pass over the weights.
+struct Dense {
+    w: Vec<f32>,
+    wt: Vec<f32>,
+    b: Vec<f32>,
+    c: Vec<f32>,
+    data: Vec<f32>,
+    v: Vec<f32>,
+    h: Vec<f32>,
+    mean: Vec<f32>,
+    gradient: Vec<f32>,
+    update: usize,
+}
+
+fn product(a: &[f32], w: &[f32], (rows, k, n): (usize, usize, usize), out: &mut [f32]) {
+    f32::gemm((rows, n, k), 1.0, (a, k, 1), (w, n, 1), 0.0, (out, n, 1));
+}
+
+fn in_parts(x: &mut [f32], n: usize, f: impl Fn(usize, &mut [f32]) + Sync) {
+    let part = (x.len() / n).div_ceil(rayon::current_num_threads());
+    x.par_chunks_mut(part * n).enumerate().for_each(|(i, x)| f(i, x));
+}
+
+fn means(x: &mut [f32], bias: &[f32]) {
+    in_parts(x, bias.len(), |_, x| {
+        for row in x.chunks_exact_mut(bias.len()) {
+            row.iter_mut().zip(bias).for_each(|(x, b)| *x += b);
+        }
+        f32::sigmoid_slice(x);
+    });
+}
+
+fn sample(x: &mut [f32], bias: &[f32], sweep: u64) {
+    in_parts(x, bias.len(), |i, x| {
+        dense_bernoulli(x, bias, Key { seed: 3, purpose: bias.len() as u32, block: i as u32, sweep });
+    });
+}
+
+impl Dense {
+    fn new(data: &[u64]) -> Self {
+        let dense = crate::data::dense(bits::Rows::new(data, ROWS, VISIBLE));
+        let w = Source::new(9).weights(VISIBLE * HIDDEN, 0.01);
+        Self {
+            wt: w.clone(),
+            w,
+            b: vec![-1.7; VISIBLE],
+            c: vec![0.0; HIDDEN],
+            v: dense[..BATCH * VISIBLE].to_vec(),
+            data: dense,
+            h: vec![0.0; BATCH * HIDDEN],
+            mean: vec![0.0; BATCH * HIDDEN],
+            gradient: vec![0.0; VISIBLE * HIDDEN],
+            update: 0,
+        }
+    }
+
+    fn outer(v: &[f32], p: &[f32], scale: f32, beta: f32, out: &mut [f32]) {
+        let mnk = (VISIBLE, HIDDEN, BATCH);
+        f32::gemm(mnk, scale, (v, 1, VISIBLE), (p, HIDDEN, 1), beta, (out, HIDDEN, 1));
+    }
+
+    fn update(&mut self) {
+        let first = self.update * BATCH % ROWS * VISIBLE;
+        let batch = &self.data[first..first + BATCH * VISIBLE];
+        let sweep = self.update as u64;
+        let scale = 1.0 / BATCH as f32;
+        product(batch, &self.w, (BATCH, VISIBLE, HIDDEN), &mut self.mean);
+        means(&mut self.mean, &self.c);
+        Self::outer(batch, &self.mean, scale, 0.0, &mut self.gradient);
+        let mut c = column_sums(&self.mean, HIDDEN);
+        let mut b = column_sums(batch, VISIBLE);
+        product(&self.v, &self.w, (BATCH, VISIBLE, HIDDEN), &mut self.h);
+        sample(&mut self.h, &self.c, sweep);
+        harmonium_kernels::transpose(&self.w, VISIBLE, HIDDEN, &mut self.wt);
+        product(&self.h, &self.wt, (BATCH, HIDDEN, VISIBLE), &mut self.v);
+        sample(&mut self.v, &self.b, sweep);
+        product(&self.v, &self.w, (BATCH, VISIBLE, HIDDEN), &mut self.mean);
+        means(&mut self.mean, &self.c);
+        Self::outer(&self.v, &self.mean, -scale, 1.0, &mut self.gradient);
+        c.iter_mut().zip(column_sums(&self.mean, HIDDEN)).for_each(|(a, b)| *a -= b);
+        b.iter_mut().zip(column_sums(&self.v, VISIBLE)).for_each(|(a, b)| *a -= b);
+        let rate = RATE;
+        let gradient = &self.gradient;
+        in_parts(&mut self.w, HIDDEN, |i, w| {
+            let part = VISIBLE.div_ceil(rayon::current_num_threads()) * HIDDEN;
+            w.iter_mut().zip(&gradient[i * part..]).for_each(|(w, g)| *w += rate * g);
+        });
+        self.b.iter_mut().zip(b).for_each(|(x, g)| *x += rate * scale * g);
+        self.c.iter_mut().zip(c).for_each(|(x, g)| *x += rate * scale * g);
+        self.update += 1;
+    }
+}
+
+fn column_sums(x: &[f32], n: usize) -> Vec<f32> {
+    let mut sums = vec![0.0; n];
+    for row in x.chunks_exact(n) {
+        sums.iter_mut().zip(row).for_each(|(s, x)| *s += x);
+    }
+    sums
+}
+
+/// The data as the library takes them.
+pub fn library_data(machine: &Machine<f32>, words: &[u64]) -> Data<f32> {
+    let bits = Bits::from_words(ROWS, VISIBLE, words.to_vec()).expect("packed rows");
+    Data::new(machine.data(vec![Batch::Bits(bits)]).expect("rows that fit"))
+}
+
+/// Runs with one and two threads.
+pub fn run(budget: Duration) {
+    let words = Source::new(5).bits(ROWS, VISIBLE, 0.15);
+    let machine = Machine::<f32>::rbm(Layer::new(Kind::Binary, VISIBLE), Layer::new(Kind::Binary, HIDDEN));
+    let data = library_data(&machine, &words);
+    let params = TrainParams {
+        seed: Some(1),
+        estimator: Some(Estimator::Pcd { sweeps: Some(1), chains: Some(BATCH) }),
+        batch: Some(BATCH),
+        updates: Some(1 << 40),
+        rate: Some(f64::from(RATE)),
+        evaluate_every: Some(0),
+        ..TrainParams::default()
+    };
+    for threads in [1, 2] {
+        on_threads(threads, || {
+            let plan = params.plan(&machine, &data).expect("settings that fit");
+            let mut trainer = Trainer::new(machine.clone(), plan, &data).expect("a trainer");
+            let mut dense = Dense::new(&words);
+            let times = medians(
+                &mut [
+                    Alternative::new("gemm", || dense.update()),
+                    Alternative::new("trainer", || {
+                        trainer.update().expect("an update");
+                    }),
+                ],
+                budget,
+            );
+            println!(
+                "PCD-1 update {VISIBLE}×{HIDDEN}, batch {BATCH}, {BATCH} chains, {threads} threads: gemm {:.2} ms, trainer {:.2} ms",
+                times[0] * 1e3,
+                times[1] * 1e3
+            );
+            ratio(&format!("pcd-update-t{threads}"), times[0] / times[1], 5.5);
+        });
+    }
+}
