@@ -40,7 +40,7 @@ impl Bits {
         if Some(words.len()) != rows.checked_mul(stride) {
             return Err(Error::shape("words of a bit matrix", format!("{rows}×{stride}"), words.len()));
         }
-        if cols % 64 != 0
+        if !cols.is_multiple_of(64)
             && words.chunks_exact(stride).any(|r| r[stride - 1] & !bits::last_mask(cols) != 0)
         {
             return Err(Error::value("unused bits of a bit matrix", "zero", "one"));

@@ -158,7 +158,7 @@ fn inverse(mut a: Array2<f64>) -> Option<Array2<f64>> {
     let n = a.nrows();
     for k in 0..n {
         let pivot = a[[k, k]];
-        if !(pivot > 0.0) {
+        if pivot.is_nan() || pivot <= 0.0 {
             return None;
         }
         a[[k, k]] = 1.0;

@@ -42,10 +42,10 @@ pub(super) struct Sum {
 /// Walks all states.
 pub(super) fn run(machine: &Machine<f64>, beta: f64, plan: &Plan, want: Want) -> Sum {
     let problem = Problem::new(machine, beta, plan);
-    if want == Want::LogZ {
-        if let Some(log_z) = binary::log_z(&problem) {
-            return Sum { log_z, ..Sum::zero(&problem, machine, want) };
-        }
+    if want == Want::LogZ
+        && let Some(log_z) = binary::log_z(&problem)
+    {
+        return Sum { log_z, ..Sum::zero(&problem, machine, want) };
     }
     let (held, blocks) = problem.blocks();
     let parts: Vec<Sum> = (0..blocks)

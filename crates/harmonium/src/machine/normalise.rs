@@ -115,8 +115,7 @@ fn smallest_pivot(mut a: Array2<f64>, boundary: usize) -> f64 {
         }
         let pivot = a[[k, k]];
         smallest = smallest.min(pivot);
-        // `NaN` counts as a failure as well.
-        if !(pivot > 0.0) {
+        if pivot.is_nan() || pivot <= 0.0 {
             return pivot.min(0.0);
         }
         for i in k + 1..n {

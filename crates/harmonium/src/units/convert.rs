@@ -169,10 +169,10 @@ impl<T: Real> Layer<T> {
         if x.cols() != self.len() {
             return Err(Error::shape("units in a batch", self.len(), x.cols()));
         }
-        if let (Batch::Codes(c), Some(states)) = (x, self.kind().states()) {
-            if let Some(((r, j), a)) = c.indexed_iter().find(|&(_, &a)| a >= states) {
-                return Err(Error::value(format!("row {r}, unit {j}"), self.kind().allowed(), a));
-            }
+        if let (Batch::Codes(c), Some(states)) = (x, self.kind().states())
+            && let Some(((r, j), a)) = c.indexed_iter().find(|&(_, &a)| a >= states)
+        {
+            return Err(Error::value(format!("row {r}, unit {j}"), self.kind().allowed(), a));
         }
         Ok(())
     }
