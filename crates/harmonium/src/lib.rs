@@ -45,6 +45,8 @@
 //! | [`sample`] | [`Chains`] and block-Gibbs sweeps with [`Clamps`] |
 //! | [`exact`] | enumeration: ln Z, moments, likelihood and its gradient |
 //! | [`estimate`] | estimators of the negative phase |
+//! | [`train`] | settings, the loop, optimisers, events and observers |
+//! | [`io`] | the model file |
 //!
 //! [`States`] hold configurations in their natural form (bits, codes or reals), [`Parameters`] are all numbers of
 //! a machine as one vector, and [`Error`] is the one error type. Numbers are `f32` or `f64` ([`Real`]); energies,
