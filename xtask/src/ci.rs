@@ -5,19 +5,31 @@ use crate::{doc, examples, formulas};
 use std::process::Command;
 use std::time::Instant;
 
-/// Everything CI checks; stops at the first failure.
-pub(crate) fn all() -> Outcome {
+/// The steps in their order.
+const STEPS: [(&str, fn() -> Outcome); 8] = [
+    ("tools", tools),
+    ("format", format),
+    ("formulas", formulas::check),
+    ("clippy", clippy),
+    ("tests", tests),
+    ("doctests", doc_tests),
+    ("documentation", doc::build),
+    ("examples", examples::all),
+];
+
+/// Runs the named steps, or all of them when none is named; stops at the first failure.
+pub(crate) fn steps(names: &[&str]) -> Outcome {
+    if let Some(name) = names.iter().find(|name| STEPS.iter().all(|(step, _)| step != *name)) {
+        let known: Vec<_> = STEPS.iter().map(|(step, _)| *step).collect();
+        return Err(format!("there is no step '{name}', only {}", known.join(", ")));
+    }
     let start = Instant::now();
-    step("tools", tools)?;
-    step("format", || run(&mut cargo(&["fmt", "--all", "--check"])))?;
-    step("formulas", formulas::check)?;
-    step("clippy", clippy)?;
-    step("tests", tests)?;
-    step("doc tests", doc_tests)?;
-    step("documentation", doc::build)?;
-    step("examples", examples::all)?;
-    let seconds = start.elapsed().as_secs_f64();
-    println!("\nci: all steps passed in {seconds:.0} s");
+    let wanted = |name: &str| names.is_empty() || names.contains(&name);
+    for (name, run) in STEPS.into_iter().filter(|(name, _)| wanted(name)) {
+        step(name, run)?;
+    }
+    let what = if names.is_empty() { "all steps" } else { "the named steps" };
+    println!("\nci: {what} passed in {:.0} s", start.elapsed().as_secs_f64());
     Ok(())
 }
 
@@ -29,6 +41,10 @@ fn tools() -> Outcome {
         }
     }
     run(&mut cargo(&["--version"]))
+}
+
+fn format() -> Outcome {
+    run(&mut cargo(&["fmt", "--all", "--check"]))
 }
 
 fn clippy() -> Outcome {

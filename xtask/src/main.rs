@@ -15,7 +15,7 @@ use std::process::ExitCode;
 const HELP: &str = "\
 cargo xtask <command>
 
-  ci                     everything CI checks, in the same order; stops at the first failure
+  ci [step …]            everything CI checks, or only the named steps; stops at the first failure
   doc                    the documentation with typeset formulas, in target/doc
   examples               builds and runs every example of the workspace
   bench <name> [args]    a bench of the package harmonium-benches, in release: kernels, exact, peers
@@ -26,7 +26,7 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let result = match args[..] {
-        ["ci"] => ci::all(),
+        ["ci", ref names @ ..] => ci::steps(names),
         ["doc"] => doc::build(),
         ["examples"] => examples::all(),
         ["bench", name, ref rest @ ..] => bench::run_bench(name, rest),
