@@ -5,8 +5,11 @@ use crate::{doc, examples, formulas};
 use std::process::Command;
 use std::time::Instant;
 
+/// A step's name and what it does.
+type Step = (&'static str, fn() -> Outcome);
+
 /// The steps in their order.
-const STEPS: [(&str, fn() -> Outcome); 8] = [
+const STEPS: [Step; 8] = [
     ("tools", tools),
     ("format", format),
     ("formulas", formulas::check),

@@ -30,8 +30,13 @@ fn seconds(machine: &Machine<f32>, threads: usize) -> f64 {
 fn main() {
     // `exact 24` stops at 24 units.
     let last = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(28);
-    println!("exact ln Z of a {TRACED} × n binary machine, walking n units; medians of interleaved runs");
-    println!("{:>4} {:>12} {:>12} {:>10} {:>10} {:>10}", "n", "1 thread", "2 threads", "ns/state", "doubling", "threads");
+    println!(
+        "exact ln Z of a {TRACED} × n binary machine, walking n units; medians of interleaved runs"
+    );
+    println!(
+        "{:>4} {:>12} {:>12} {:>10} {:>10} {:>10}",
+        "n", "1 thread", "2 threads", "ns/state", "doubling", "threads"
+    );
     let mut before = None;
     for n in 20..=last {
         let machine = machine(n);
@@ -44,7 +49,10 @@ fn main() {
         let (one, two) = (median(&mut one), median(&mut two));
         let per_state = 1e9 * one / (1u64 << n) as f64;
         let doubling = before.map_or("-".into(), |b: f64| format!("{:.2}", one / b));
-        println!("{n:>4} {one:>11.4}s {two:>11.4}s {per_state:>10.2} {doubling:>10} {:>10.2}", one / two);
+        println!(
+            "{n:>4} {one:>11.4}s {two:>11.4}s {per_state:>10.2} {doubling:>10} {:>10.2}",
+            one / two
+        );
         if let Some(before) = before {
             println!("ratio exact-doubling-{n} {:.3} goal 2.0±15%", one / before);
         }

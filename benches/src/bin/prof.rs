@@ -3,7 +3,15 @@ use harmonium_benches::data::Source;
 use harmonium_kernels::fixed::*;
 use harmonium_kernels::*;
 use std::time::Instant;
-fn best(name: &str, mut f: impl FnMut()) { let mut b = 1e9f64; for _ in 0..400 { let t = Instant::now(); f(); b = b.min(t.elapsed().as_secs_f64()); } println!("{name} {:.4} ms", b * 1e3); }
+fn best(name: &str, mut f: impl FnMut()) {
+    let mut b = 1e9f64;
+    for _ in 0..400 {
+        let t = Instant::now();
+        f();
+        b = b.min(t.elapsed().as_secs_f64());
+    }
+    println!("{name} {:.4} ms", b * 1e3);
+}
 fn main() {
     for (k, n, rows) in [(784, 500, 500), (784, 500, 100), (64, 64, 2000)] {
         println!("== {k} {n} {rows}");
@@ -25,10 +33,18 @@ fn main() {
         best("sample_bits f32", || f32::sample_bits(&f, n, key, &mut out));
         best("add_bits f32", || f32::add_bits(x, &w, n, 1.0, &mut f));
         let wt = w.clone();
-        let mut m = vec![0f32; rows * n]; field.means(&mut m);
+        let mut m = vec![0f32; rows * n];
+        field.means(&mut m);
         let mut g = vec![0f32; k * n];
         best("add_bits_means", || add_bits_means(x, &m, Means::Binary, n, 1e-3, &mut g));
-        best("bits x bits", || moments::add_bits_bits_outer((x, bits::Values::Binary), (bits::Rows::new(&out, rows, n), bits::Values::Binary), 1e-3, &mut g));
+        best("bits x bits", || {
+            moments::add_bits_bits_outer(
+                (x, bits::Values::Binary),
+                (bits::Rows::new(&out, rows, n), bits::Values::Binary),
+                1e-3,
+                &mut g,
+            )
+        });
         let mut t = vec![0; bits::transpose_words(x)];
         best("bit transpose", || bits::transpose(x, &mut t));
         drop(inputs);

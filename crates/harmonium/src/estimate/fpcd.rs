@@ -33,7 +33,7 @@ impl Default for FpcdParams {
 
 /// Fast PCD: chains sweep under $\theta + \theta_f$, where
 ///
-/// $$\theta_f \leftarrow \alpha\,\theta_f + \eta_f\,(\text{positive} - \text{negative}).$$
+/// $$\theta_f \leftarrow \alpha \theta_f + \eta_f (\text{positive} - \text{negative}).$$
 ///
 /// The fast parameters push a chain out of where it sits too often, so that it mixes although η is small.
 /// Precisions γ have no fast part: it could make them negative.

@@ -33,7 +33,7 @@ impl Default for JarzynskiParams {
     }
 }
 
-/// Persistent chains whose log-weight grows by $\ln p^*_{\theta'}(x) - \ln p^*_\theta(x)$ at every update
+/// Persistent chains whose log-weight grows by $\ln p^\ast_{\theta'}(x) - \ln p^\ast_\theta(x)$ at every update
 /// θ → θ′.
 ///
 /// Weighted averages are then those of the present machine although the chains lag behind, and

@@ -12,7 +12,7 @@ use rayon::prelude::*;
 /// $$\mathrm{PL} = \Big\langle\sum_i \ln p(v_i\mid v_{-i})\Big\rangle_{\text{data}},\qquad
 /// p(v_i = a\mid v_{-i}) = \frac{e^{-F(v^{i\to a})}}{\sum_{a'} e^{-F(v^{i\to a'})}},$$
 ///
-/// exactly, without sampling: $\sum_i\big[\hat t(v) - \sum_a p(a\mid v_{-i})\,\hat t(v^{i\to a})\big]$ with
+/// exactly, without sampling: $\sum_i\big[\hat t(v) - \sum_a p(a\mid v_{-i}) \hat t(v^{i\to a})\big]$ with
 /// $\hat t(v) = \langle t\rangle_{h\mid v}$. Its maximum is the true parameters for infinite data. Conditional
 /// layers of units without hidden neighbours may be of any kind; others need finitely many states.
 #[derive(Clone, Copy, Debug, Default)]

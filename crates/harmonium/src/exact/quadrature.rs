@@ -69,7 +69,7 @@ fn reach(machine: &Machine<f64>, l: usize, fixed: &[Option<Vec<f64>>]) -> Vec<(f
 ///
 /// With A the joint precision of all real units and b their linear terms, the density is at most
 /// $e^{-x^\top Ax/2 + b^\top x}$, and it is 1 at x = 0. Maximised over the other units the bound is a normal
-/// density in $x_i$ with mean $(A^{-1}b)_i$ and variance $(A^{-1})_{ii}$, which gives the window.
+/// density in $x_i$ with mean $e_i^\top A^{-1}b$ and variance $e_i^\top A^{-1}e_i$, which gives the window.
 pub(super) fn reals(
     machine: &Machine<f64>,
     l: usize,

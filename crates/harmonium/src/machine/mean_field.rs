@@ -7,7 +7,7 @@ use ndarray::Array2;
 
 impl<T: Real> Tempered<'_, T> {
     /// Moments under $q(h) = \prod_j q_j(h_j)$ with each mean the conditional mean given the other means,
-    /// $m_l = \Gamma'_l(\beta\sum_a m_a W_{al} + \beta\, m_l U_l)$, after so many rounds over the hidden
+    /// $m_l = \nabla\Gamma_l(\beta\sum_a m_a W_{al} + \beta m_l U_l)$, after so many rounds over the hidden
     /// layers. Within a layer with lateral couplings, half of the old mean is kept, for all its units move at
     /// once.
     ///

@@ -9,7 +9,7 @@ pub struct LogRatio {
     pub std_err: f64,
 }
 
-/// $\ln Z_1/Z_0$ from $u = \ln p_1^*(x) - \ln p_0^*(x)$ of samples of both distributions: the root of
+/// $\ln Z_1/Z_0$ from $u = \ln p_1^\ast(x) - \ln p_0^\ast(x)$ of samples of both distributions: the root of
 ///
 /// $$\sum_{x\sim p_0} \sigma\big(u(x) - r + \kappa\big) = \sum_{x\sim p_1} \sigma\big(r - u(x) - \kappa\big),
 /// \qquad \kappa = \ln\frac{n_1}{n_0},$$
@@ -45,7 +45,7 @@ pub fn bennett(from_0: &[f64], from_1: &[f64]) -> LogRatio {
     LogRatio { value, std_err: std_err(from_0, from_1, value - kappa) }
 }
 
-/// $\mathrm{Var}\,\hat r = \frac{\langle f^2\rangle_0/\langle f\rangle_0^2 - 1}{n_0} +
+/// $\mathrm{Var} \hat r = \frac{\langle f^2\rangle_0/\langle f\rangle_0^2 - 1}{n_0} +
 /// \frac{\langle g^2\rangle_1/\langle g\rangle_1^2 - 1}{n_1}$ with the two sides f, g of the equation.
 fn std_err(from_0: &[f64], from_1: &[f64], shift: f64) -> f64 {
     let relative = |values: &[f64], sign: f64| {

@@ -12,14 +12,14 @@ pub struct Exchange {
     pub accepted: Vec<bool>,
     /// Mean acceptance probability.
     pub acceptance: f64,
-    /// $u = \ln p_b^* - \ln p_a^*$ of the rows that came from `a`: with `u_b`, what
+    /// $u = \ln p_b^\ast - \ln p_a^\ast$ of the rows that came from `a`: with `u_b`, what
     /// [`bennett`](super::bennett) needs for $\ln Z_b/Z_a$.
     pub u_a: Vec<f64>,
     /// u of the rows that came from `b`.
     pub u_b: Vec<f64>,
 }
 
-/// $u = \ln p_b^*(x) - \ln p_a^*(x)$ of each row.
+/// $u = \ln p_b^\ast(x) - \ln p_a^\ast(x)$ of each row.
 ///
 /// # Errors
 /// When a layer that is read is not held.
@@ -35,7 +35,7 @@ pub fn acceptance(u_x: f64, u_y: f64) -> f64 {
 
 /// Swaps row r of `x`, which follows `a`, with row r of `y`, which follows `b`, with the probability
 ///
-/// $$\min\Big(1,\; \frac{p_a^*(y)\,p_b^*(x)}{p_a^*(x)\,p_b^*(y)}\Big),$$
+/// $$\min\Big(1, \frac{p_a^\ast(y) p_b^\ast(x)}{p_a^\ast(x) p_b^\ast(y)}\Big),$$
 ///
 /// which leaves the product of both distributions unchanged. The normalisations cancel; the densities are
 /// those of [`log_density`].

@@ -420,9 +420,9 @@ fn update_block<T: Real>(
     part
 }
 
-/// $g_{ij} = \omega\big[\langle x_iy_j\rangle_+ - \langle x_iy_j\rangle_-
-/// - (\mu_i\,\delta y_j + \delta x_i\,\lambda_j)\big]/(s_is'_j)$ with $\delta x = \langle x\rangle_+ -
-/// \langle x\rangle_-$: the gradient by $\tilde W$. The terms $\mu_i\lambda_j$ of the two phases cancel,
+/// $g_{ij} = \omega\big[\Delta\langle x_iy_j\rangle - (\mu_i \Delta\langle y_j\rangle +
+/// \lambda_j \Delta\langle x_i\rangle)\big]/(s_i t_j)$, Δ being positive minus negative phase, s and t the
+/// scales of the two ends: the gradient by $\tilde W$. The terms $\mu_i\lambda_j$ of the two phases cancel,
 /// because both are averages; ω is the weight of the minibatch.
 fn gradient_row<T: Real>(
     i: usize,

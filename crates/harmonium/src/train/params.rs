@@ -93,7 +93,7 @@ pub enum Optimiser {
         mu: f64,
     },
     /// $m \leftarrow \beta_1 m + (1-\beta_1)g$, $s \leftarrow \beta_2 s + (1-\beta_2)g^2$,
-    /// $\Delta = \eta\,\hat m/(\sqrt{\hat s} + \varepsilon)$.
+    /// $\Delta = \eta \hat m/(\sqrt{\hat s} + \varepsilon)$.
     Adam {
         /// β₁ in [0, 1).
         #[serde(default = "beta1")]
@@ -133,7 +133,7 @@ fn max_rate() -> f64 {
     0.1
 }
 
-/// The learning rate as a function of the part $t\in[0,1]$ of the run that is done.
+/// The learning rate as a function of the part $0 \le t \le 1$ of the run that is done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "name", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Schedule {
