@@ -52,6 +52,11 @@ fn harmed(text: &str) -> Vec<(usize, String)> {
         } else if doc.trim_start().starts_with("```") {
             in_code = !in_code;
         } else if !in_code {
+            if in_formula
+                && ["- ", "+ ", "> ", "# "].iter().any(|mark| doc.trim_start().starts_with(mark))
+            {
+                found.push((n + 1, format!("a formula continues with what starts a list:{doc}")));
+            }
             let formulas = formulas(doc, &mut in_formula);
             if let Some(why) = harm(&formulas, &mut emphasis) {
                 found.push((n + 1, format!("{why}: {}", formulas.trim())));
@@ -110,6 +115,12 @@ mod tests {
             let text = format!("//! $$\n//! {trap}\n//! $$\n");
             assert_eq!(harmed(&text)[0].0, 2, "{trap}");
         }
+    }
+
+    #[test]
+    fn a_formula_that_turns_into_a_list_is_found() {
+        assert_eq!(harmed("/// $$a\n/// + b$$\n")[0].0, 2);
+        assert_eq!(harmed("/// $$a +\n/// b$$\n/// + item $c$\n"), []);
     }
 
     #[test]

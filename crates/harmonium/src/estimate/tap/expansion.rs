@@ -6,8 +6,8 @@ use ndarray::{Array2, Axis, Zip};
 
 /// The free energy of a machine at given means m, expanded in its weights:
 ///
-/// $$G(m) = \sum_i\big[x_i m_i - \Gamma_i(x_i)\big] - \sum_{i<j}\Big[w m_im_j + \tfrac12 w^2 V_iV_j
-///   + \tfrac16 w^3\kappa_i\kappa_j\Big],$$
+/// $$G(m) = \sum_i\big[x_i m_i - \Gamma_i(x_i)\big] - \sum_{i<j}\Big[w m_im_j + \tfrac12 w^2 V_iV_j +
+/// \tfrac16 w^3\kappa_i\kappa_j\Big],$$
 ///
 /// where $x_i$ is the input that gives unit i the mean $m_i$ on its own, V its variance and κ its third
 /// cumulant. Order 1 is naive mean field, order 2 TAP. The third order is complete where no three units are
