@@ -61,6 +61,15 @@ macro_rules! slices {
                 }
             }
 
+            multiversion! {
+                pub(crate) fn add_counts(counts: &[u32], column: &[$t], factor: $t, row: $t, scale: $t, out: &mut [$t]) {
+                    for ((out, &count), &column) in out.iter_mut().zip(counts).zip(column) {
+                        // Counts are below 2^31: the signed conversion is one instruction.
+                        *out += scale * (factor * count as i32 as $t + column + row);
+                    }
+                }
+            }
+
             #[inline(always)]
             fn sum(x: &[$t], f: impl Fn($t) -> $t) -> f64 {
                 let mut lanes = [0f64; LANES];

@@ -69,49 +69,73 @@ pub fn add_bits_bits_outer<T: Real>(
     if k == 0 || n == 0 || x.rows() == 0 {
         return;
     }
-    let isa = Isa::detect();
     let mut scratch = scratch::take();
     let (x_words, y_words) = (bits::transpose_words(x), bits::transpose_words(y));
-    let (a, b) = scratch.columns(x_words + y_words).split_at_mut(x_words);
+    let words = bits::words(x.rows());
+    let (a, rest) = scratch.columns(x_words + 2 * y_words).split_at_mut(x_words);
+    let (b, by_word) = rest.split_at_mut(y_words);
     bits::transpose(x, a);
     bits::transpose(y, b);
-    let (a, b) = (Rows::new(a, k, x.rows()), Rows::new(b, n, x.rows()));
-    let ones = |row: &[u64]| row.iter().map(|w| w.count_ones()).sum::<u32>();
-    // Σ (αa + α₀)(βb + β₀) from the numbers of common ones, of ones on either side, and of rows.
+    for (q, column) in by_word.chunks_exact_mut(n).enumerate() {
+        for (out, &word) in column.iter_mut().zip(b[q..].iter().step_by(words)) {
+            *out = word;
+        }
+    }
+    let (a, b, by_word) = (&*a, &*b, &*by_word);
+    // Σ (αx + α₀)(βy + β₀) from the numbers of common ones, of ones on either side, and of rows.
     let line = |values| if values == Values::Spin { (2.0, -1.0) } else { (1.0, 0.0) };
     let ((alpha, alpha0), (beta, beta0)) = (line(x_values), line(y_values));
+    let ones = |units: &[u64]| f64::from(units.iter().map(|w| w.count_ones()).sum::<u32>());
     let out = Strips::new(out, n);
-    // Eight rows of the output share the loads of b.
-    for_each_task(k.div_ceil(8), k * n * a.stride() / 8, |task| {
-        let mut counts = [0u32; 64];
-        for i in 8 * task..k.min(8 * task + 8) {
-            let ones_i = f64::from(ones(a.row(i)));
-            for j0 in (0..n).step_by(64) {
-                let here = 64.min(n - j0);
-                common(isa, a.row(i), b, j0, &mut counts[..here]);
-                // SAFETY: this task alone has these rows.
-                let out = unsafe { out.segment(i, j0, here) };
-                for (j, (out, &count)) in out.iter_mut().zip(&counts).enumerate() {
-                    let mut sum = alpha * beta * f64::from(count);
-                    if beta0 != 0.0 || alpha0 != 0.0 {
-                        let ones_j = f64::from(ones(b.row(j0 + j)));
-                        sum += alpha * beta0 * ones_i
-                            + alpha0 * beta * ones_j
-                            + alpha0 * beta0 * x.rows() as f64;
-                    }
-                    *out += scale * T::of(sum);
-                }
-            }
+    for_each_task(n.div_ceil(STRIP), k * n * words / 8, |strip| {
+        let j = strip * STRIP;
+        let width = STRIP.min(n - j);
+        let mut constants = [T::zero(); STRIP];
+        for (i, c) in constants[..width].iter_mut().enumerate() {
+            *c = T::of(alpha0 * beta * ones(&b[(j + i) * words..][..words]));
+        }
+        let mut counts = [0u32; STRIP];
+        for (i, a) in a.chunks_exact(words).enumerate() {
+            common(Isa::detect(), a, by_word, n, j, &mut counts[..width]);
+            let constant = T::of(alpha * beta0 * ones(a) + alpha0 * beta0 * x.rows() as f64);
+            // SAFETY: this task alone has these columns.
+            let out = unsafe { out.segment(i, j, width) };
+            T::add_counts(
+                &counts[..width],
+                &constants[..width],
+                T::of(alpha * beta),
+                constant,
+                scale,
+                out,
+            );
         }
     });
 }
 
+/// Columns counted at a time: their counts stay in registers.
+const STRIP: usize = 64;
+
 multiversion! {
-    /// counts_j = |a ∧ b_{j0+j}|.
-    fn common(a: &[u64], b: Rows<'_>, j0: usize, counts: &mut [u32]) {
-        let b = &b.data()[j0 * a.len()..];
-        for (count, b) in counts.iter_mut().zip(b.chunks_exact(a.len())) {
-            *count = a.iter().zip(b).map(|(a, b)| (a & b).count_ones()).sum();
+    /// counts_c = |a ∧ b_{j+c}|, with the words of all b's side by side (`n` of each).
+    fn common(a: &[u64], by_word: &[u64], n: usize, j: usize, counts: &mut [u32]) {
+        if let Ok(counts) = <&mut [u32; STRIP]>::try_from(&mut *counts) {
+            let mut sums = [0u64; STRIP];
+            for (&a, b) in a.iter().zip(by_word.chunks_exact(n)) {
+                let b: &[u64; STRIP] = b[j..j + STRIP].try_into().expect("a strip");
+                for (sum, b) in sums.iter_mut().zip(b) {
+                    *sum += u64::from((a & b).count_ones());
+                }
+            }
+            for (count, sum) in counts.iter_mut().zip(sums) {
+                *count = sum as u32;
+            }
+        } else {
+            counts.fill(0);
+            for (&a, b) in a.iter().zip(by_word.chunks_exact(n)) {
+                for (count, b) in counts.iter_mut().zip(&b[j..]) {
+                    *count += (a & b).count_ones();
+                }
+            }
         }
     }
 }

@@ -109,6 +109,17 @@ pub trait Real:
     /// # Panics
     /// If the shapes do not fit.
     fn sample_bits(logits: &[Self], n: usize, key: Key, out: &mut [u64]);
+
+    /// out_j ← out_j + scale·(factor·count_j + column_j + row): how counts of common ones become moments.
+    #[doc(hidden)]
+    fn add_counts(
+        counts: &[u32],
+        column: &[Self],
+        factor: Self,
+        row: Self,
+        scale: Self,
+        out: &mut [Self],
+    );
 }
 
 mod f32_slice {
@@ -230,6 +241,16 @@ macro_rules! real {
             }
             fn sample_bits(logits: &[Self], n: usize, key: Key, out: &mut [u64]) {
                 bernoulli::sample_reals(Isa::detect(), logits, n, key, out);
+            }
+            fn add_counts(
+                counts: &[u32],
+                column: &[$t],
+                factor: $t,
+                row: $t,
+                scale: $t,
+                out: &mut [$t],
+            ) {
+                elementwise::$t::add_counts(Isa::detect(), counts, column, factor, row, scale, out);
             }
         }
     };

@@ -1,7 +1,8 @@
 //! A coupling prepared for sampling: both directions in one fixed-point step.
 
 use super::Side;
-use super::quantise::{Half, worse};
+use super::plan::worse;
+use super::quantise::Half;
 use crate::isa::Isa;
 
 /// The largest bound on the error of a logit, in nats, up to which fixed-point fields are

@@ -2,7 +2,7 @@
 
 use super::Side;
 use super::coupling::Direction;
-use super::quantise::{EMPTY, FLUSH, LAST};
+use super::plan::{EMPTY, FLUSH, LAST};
 use super::table::{ENTRIES, Mode, add_codes, add_set_bits, add_words};
 use super::vector::{Row, Wide};
 use crate::bernoulli::{COLUMNS, Integers, Narrow, ROWS, UNIT};

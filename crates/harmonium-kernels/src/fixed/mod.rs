@@ -14,6 +14,7 @@ mod coupling;
 mod field;
 mod outer;
 mod outputs;
+mod plan;
 mod quantise;
 mod table;
 mod vector;

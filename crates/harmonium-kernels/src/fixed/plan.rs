@@ -1,0 +1,219 @@
+//! The walk over the weights of 32 columns that rounds them and plans their sums.
+
+use super::vector::Row;
+
+/// The sums of a block end a run here: add them to the 32-bit sums.
+pub(super) const FLUSH: u8 = 1;
+/// All weights of the block are zero.
+pub(super) const EMPTY: u8 = 2;
+/// The last block that is not empty.
+pub(super) const LAST: u8 = 4;
+
+/// 16-bit sums stay within this, so that a saturated weight (32767) always breaks it.
+const LIMIT: f32 = 32766.0;
+/// A rounded weight differs from the weight by half a step, and the sum of the weights in f32 from their sum by
+/// less than a hundredth of a step per term.
+const ROUNDING: f32 = 0.51;
+/// 32-bit sums of one coupling stay within this.
+const LIMIT_32: f32 = (1 << 24) as f32;
+/// Rows fetched at a time, so that a transposed matrix is read in whole cache lines. Divides a word.
+pub(super) const TILE: usize = 32;
+
+/// One number per column.
+#[repr(C, align(64))]
+#[derive(Clone, Copy)]
+pub(super) struct Columns(pub(super) [f32; 32]);
+
+pub(super) const ZERO: Columns = Columns([0.0; 32]);
+
+/// What rounding found out about 32 columns.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Column {
+    /// Σ_i ŵ_i, which the sum over spins needs.
+    pub(super) total: [i32; 32],
+    /// Largest sum over a block, in units of the weights: decides the step.
+    pub(super) largest: f32,
+    /// Bound on the error of a field, in units of the step.
+    pub(super) error: f32,
+    /// Runs of blocks.
+    pub(super) runs: u32,
+    /// A block or the whole overflows.
+    pub(super) overflow: bool,
+}
+
+/// The larger of two bounds; NaN if one is.
+pub(super) fn worse(a: f32, b: f32) -> f32 {
+    if a.is_nan() || a >= b { a } else { b }
+}
+
+/// Extremes of sums over sites, blocks and runs of 32 columns, in steps.
+pub(super) struct Walk {
+    site: Extremes,
+    site_error: Extremes,
+    block: Extremes,
+    run: Extremes,
+    all: Extremes,
+    error: Extremes,
+    /// Σ ŵ, exact up to 2^24, and NaN once a weight is.
+    total: Columns,
+    /// Sites in the block and in the run.
+    sites: f32,
+    run_sites: f32,
+    largest: f32,
+    runs: u32,
+    overflow: bool,
+    /// The last block that was not empty, if any.
+    last: Option<usize>,
+}
+
+#[derive(Clone, Copy)]
+struct Extremes {
+    high: Columns,
+    low: Columns,
+}
+
+impl Extremes {
+    const ZERO: Self = Self { high: ZERO, low: ZERO };
+    const NONE: Self =
+        Self { high: Columns([f32::NEG_INFINITY; 32]), low: Columns([f32::INFINITY; 32]) };
+
+    #[inline(always)]
+    fn see(&mut self, x: &Columns) {
+        for ((high, low), &x) in self.high.0.iter_mut().zip(&mut self.low.0).zip(&x.0) {
+            *high = if x > *high { x } else { *high };
+            *low = if x < *low { x } else { *low };
+        }
+    }
+    #[inline(always)]
+    fn add(&mut self, other: &Self) {
+        self.high.0.iter_mut().zip(&other.high.0).for_each(|(a, b)| *a += b);
+        self.low.0.iter_mut().zip(&other.low.0).for_each(|(a, b)| *a += b);
+    }
+    #[inline(always)]
+    fn widest(&self) -> f32 {
+        let high = self.high.0.iter().fold(0f32, |m, &x| if x > m { x } else { m });
+        self.low.0.iter().fold(high, |m, &x| if -x > m { -x } else { m })
+    }
+}
+
+/// A weight in steps: (unrounded, rounded, as stored).
+#[inline(always)]
+fn rounded(w: f32, scale: f32) -> (f32, f32, i16) {
+    // 1.5·2^23: the sum has its integer part in the low bits, rounded to nearest.
+    const MAGIC: f32 = 12_582_912.0;
+    let x = w * scale;
+    let y = if x > 32767.0 { 32767.0 } else { x };
+    let y = if y < -32767.0 { -32767.0 } else { y };
+    (x, (y + MAGIC) - MAGIC, (y + MAGIC).to_bits() as i16)
+}
+
+impl Walk {
+    pub(super) fn new() -> Self {
+        Self {
+            site: Extremes::NONE,
+            site_error: Extremes::NONE,
+            block: Extremes::ZERO,
+            run: Extremes::ZERO,
+            all: Extremes::ZERO,
+            error: Extremes::ZERO,
+            total: ZERO,
+            sites: 0.0,
+            run_sites: 0.0,
+            largest: 0.0,
+            runs: 0,
+            overflow: false,
+            last: None,
+        }
+    }
+
+    /// Up to `TILE` units with values 0 and 1: each is a site that adds 0 or its weight.
+    #[inline(always)]
+    pub(super) fn units(&mut self, w: &[Columns; TILE], scale: f32, out: &mut [Row]) {
+        let (mut block, mut error, mut total) = (self.block, self.error, self.total);
+        for (w, out) in w.iter().zip(out.iter_mut()) {
+            for c in 0..32 {
+                let (x, y, stored) = rounded(w.0[c], scale);
+                out.0[c] = stored;
+                block.high.0[c] += if x > 0.0 { x } else { 0.0 };
+                block.low.0[c] += if x < 0.0 { x } else { 0.0 };
+                let e = x - y;
+                error.high.0[c] += if e > 0.0 { e } else { 0.0 };
+                error.low.0[c] += if e < 0.0 { e } else { 0.0 };
+                total.0[c] += y;
+            }
+        }
+        (self.block, self.error, self.total) = (block, error, total);
+        self.sites += out.len() as f32;
+    }
+
+    /// One value of a Potts site.
+    #[inline(always)]
+    pub(super) fn value(&mut self, w: &Columns, scale: f32, out: &mut Row) {
+        let (mut scaled, mut error) = (ZERO, ZERO);
+        for c in 0..32 {
+            let (x, y, stored) = rounded(w.0[c], scale);
+            out.0[c] = stored;
+            scaled.0[c] = x;
+            error.0[c] = x - y;
+            self.total.0[c] += y;
+        }
+        self.site.see(&scaled);
+        self.site_error.see(&error);
+    }
+
+    #[inline(always)]
+    pub(super) fn end_site(&mut self) {
+        self.block.add(&self.site);
+        self.error.add(&self.site_error);
+        (self.site, self.site_error) = (Extremes::NONE, Extremes::NONE);
+        self.sites += 1.0;
+    }
+
+    pub(super) fn end_block(&mut self, block: usize, plan: &mut [u8]) {
+        plan[block] = 0;
+        let widest = self.block.widest();
+        let (this, sites) =
+            (std::mem::replace(&mut self.block, Extremes::ZERO), std::mem::take(&mut self.sites));
+        if widest == 0.0 {
+            // Not one weight is above or below zero: nothing to add.
+            plan[block] = EMPTY;
+            return;
+        }
+        self.largest = self.largest.max(widest);
+        self.overflow |= widest + sites * ROUNDING > LIMIT;
+        let mut joined = self.run;
+        joined.add(&this);
+        self.run_sites += sites;
+        if self.last.is_some() && joined.widest() + self.run_sites * ROUNDING <= LIMIT {
+            self.run = joined;
+        } else {
+            if let Some(last) = self.last {
+                plan[last] |= FLUSH;
+            }
+            self.run = this;
+            self.run_sites = sites;
+            self.runs += 1;
+        }
+        self.all.add(&this);
+        self.last = Some(block);
+    }
+
+    pub(super) fn finish(self, spin: bool, scale: f32, plan: &mut [u8]) -> Column {
+        if let Some(last) = self.last {
+            plan[last] |= LAST;
+        }
+        let errors = self.error.high.0.iter().zip(&self.error.low.0);
+        let error = errors.zip(&self.total.0).fold(0.0, |m, ((&high, &low), &total)| {
+            let error = if spin { high - low } else { worse(high, -low) };
+            worse(m, if total.is_nan() { f32::NAN } else { error })
+        });
+        Column {
+            total: self.total.0.map(|t| t as i32),
+            largest: self.largest / scale,
+            // The sums of the errors are themselves rounded: far less than this part of them.
+            error: error * (1.0 + 1.0 / 1024.0),
+            runs: self.runs,
+            overflow: self.overflow || self.all.widest() > LIMIT_32,
+        }
+    }
+}
