@@ -3,8 +3,7 @@
 #![allow(clippy::print_stdout)]
 
 use harmonium::{Kind, Layer, Machine};
-use harmonium_benches::measure::{median, on_threads};
-use std::time::Instant;
+use harmonium_benches::measure::{Clock, median, on_threads};
 
 /// Units on the larger side, traced out analytically.
 const TRACED: usize = 32;
@@ -20,10 +19,10 @@ fn machine(n: usize) -> Machine<f32> {
 
 fn seconds(machine: &Machine<f32>, threads: usize) -> f64 {
     on_threads(threads, || {
-        let start = Instant::now();
+        let start = Clock::start();
         let log_z = machine.exact().forced().log_z().expect("a small machine");
         assert!(log_z.is_finite());
-        start.elapsed().as_secs_f64()
+        start.seconds()
     })
 }
 

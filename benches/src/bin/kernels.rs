@@ -5,10 +5,22 @@ use std::time::Duration;
 
 fn main() {
     let budget = Duration::from_millis(1500);
-    let limits = machine::measure();
-    half_sweep::run(limits, budget);
-    pcd::run(2 * budget);
-    potts::run(budget);
-    moments::run(budget);
-    draws::run();
+    // A word limits the run to one part: `kernels pcd`.
+    let only = std::env::args().nth(1);
+    let wanted = |part: &str| only.as_deref().is_none_or(|only| only == part);
+    if wanted("half-sweep") {
+        half_sweep::run(machine::measure(), budget);
+    }
+    if wanted("pcd") {
+        pcd::run(2 * budget);
+    }
+    if wanted("potts") {
+        potts::run(budget);
+    }
+    if wanted("moments") {
+        moments::run(budget);
+    }
+    if wanted("draws") {
+        draws::run();
+    }
 }
