@@ -1,6 +1,8 @@
 //! What the tests share: generic machines of every kind, and their twins in the oracle.
 #![allow(dead_code, missing_docs, unreachable_pub)]
 
+pub mod sampling;
+
 use harmonium::{Kind, Layer, Machine, Real, States};
 use harmonium_oracle as oracle;
 use ndarray::Array2;
