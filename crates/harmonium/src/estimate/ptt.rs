@@ -172,8 +172,12 @@ impl<T: Real> NegativePhase<T> for Ptt<T> {
 
     fn updated(&mut self, _old: &Machine<T>, new: &Machine<T>) -> Result<Verdict> {
         let (frozen, model) = (self.ladder.last().at(1.0), new.at(1.0));
+        // Chains that have not moved yet look like the reservoir, whatever the new machine is: a sweep of a
+        // copy shows where it would take them.
+        let mut ahead = self.chains.clone();
+        ahead.sweep(&model, &Clamps::none(new), 1)?;
         let u_x = log_ratio(&frozen, &model, &self.reservoir.select(&self.picks()))?;
-        let u_y = log_ratio(&frozen, &model, self.chains.states())?;
+        let u_y = log_ratio(&frozen, &model, ahead.states())?;
         let follows = mean_acceptance(&u_x, &u_y) >= self.params.reject;
         Ok(if follows { Verdict::Accept } else { Verdict::Reject })
     }
