@@ -3,7 +3,7 @@
 use crate::codes::Codes;
 use crate::isa::Isa;
 use crate::stream::Key;
-use crate::{bernoulli, bits, elementwise, inputs};
+use crate::{bernoulli, bits, categorical, elementwise, inputs};
 use num_traits::{Float, NumAssign};
 use std::fmt::{Debug, Display};
 use std::iter::Sum;
@@ -109,6 +109,15 @@ pub trait Real:
     /// # Panics
     /// If the shapes do not fit.
     fn sample_bits(logits: &[Self], n: usize, key: Key, out: &mut [u64]);
+
+    /// Draws one of `q` codes per site from row-major logits (rows × sites × q), with probabilities softmax.
+    ///
+    /// The block number of `key` is set for every block of 64 rows, so the codes do not depend on the number of
+    /// threads. A value whose weight is zero relative to the largest is never drawn.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    fn sample_codes(logits: &[Self], q: usize, sites: usize, key: Key, out: &mut [u32]);
 
     /// out_j ← out_j + scale·(factor·count_j + column_j + row): how counts of common ones become moments.
     #[doc(hidden)]
@@ -241,6 +250,9 @@ macro_rules! real {
             }
             fn sample_bits(logits: &[Self], n: usize, key: Key, out: &mut [u64]) {
                 bernoulli::sample_reals(Isa::detect(), logits, n, key, out);
+            }
+            fn sample_codes(logits: &[Self], q: usize, sites: usize, key: Key, out: &mut [u32]) {
+                categorical::$t::sample(Isa::detect(), logits, q, sites, key, out);
             }
             fn add_counts(
                 counts: &[u32],

@@ -10,6 +10,7 @@ pub(crate) struct Buffers {
     sampled: Vec<u32>,
     words: Vec<u64>,
     columns: Vec<u64>,
+    reals: Vec<f32>,
     table: Vec<Row>,
     narrow: Vec<Row>,
     wide: Vec<Wide>,
@@ -32,6 +33,9 @@ impl Buffers {
     }
     pub(crate) fn columns(&mut self, len: usize) -> &mut [u64] {
         first(&mut self.columns, len)
+    }
+    pub(crate) fn reals(&mut self, len: usize) -> &mut [f32] {
+        first(&mut self.reals, len)
     }
     /// A table and the two accumulators of `rows` rows.
     pub(crate) fn sums(&mut self, table: usize, rows: usize) -> (&mut [Row], &mut [Row], &mut [Wide]) {

@@ -61,6 +61,7 @@ const PINNED: [u64; 4] =
     [0xad61_cda1_9e92_5c9e, 0x7fd2_3e23_fa02_b146, 0xcd64_f1d2_b8cb_f71d, 0x4e2b_88ed_5060_907b];
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
     #[test]
     fn any_shape_and_any_number_of_threads(rows in 0usize..80, n in 0usize..140, seed: u64) {
         let logits: Vec<f32> = common::Source(seed).reals(rows * n);

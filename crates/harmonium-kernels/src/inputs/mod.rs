@@ -123,7 +123,8 @@ macro_rules! inputs {
                 for q in 0..x.stride() {
                     let first = 64 * q;
                     let bits = 64.min(x.bits() - first);
-                    rows.fill(Entry::default());
+                    // The last word of a layer may be shorter than the one before.
+                    rows[bits..].fill(Entry::default());
                     for (i, row) in rows[..bits].iter_mut().enumerate() {
                         *row = scaled(&w[(first + i) * n + j..][..width], scale);
                     }
