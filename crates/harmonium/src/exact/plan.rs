@@ -6,6 +6,9 @@ use crate::{Error, Kind, Layer, Machine, Result, Role};
 /// The states of one walked unit: values with the logarithms of their weights.
 pub(super) type Nodes = Vec<(f64, f64)>;
 
+/// Most free layers of a machine: every subset of them is tried as the traced ones.
+const MAX_LAYERS: usize = 12;
+
 /// A walk: the chosen layers with the nodes of their units, and the layers traced out analytically.
 pub(super) struct Plan {
     /// Layers walked, each with the nodes of its units. A clamped unit has one node.
@@ -30,6 +33,12 @@ impl Plan {
                 return Err(Error::Undefined { what: "Z without its condition", why });
             }
         }
+        let free = fixed.iter().filter(|f| f.is_none()).count();
+        if free > MAX_LAYERS {
+            let why =
+                format!("{free} layers are free, and plans for more than {MAX_LAYERS} are not searched");
+            return Err(Error::Undefined { what: "exact enumeration", why });
+        }
         let finite = |l: usize| machine.layer(l).kind().states().is_some();
         // Quadrature only where no walk over finitely many states exists.
         match Self::cheapest(machine, beta, fixed, finite)? {
@@ -51,7 +60,7 @@ impl Plan {
         let free: Vec<usize> = (0..machine.len()).filter(|&l| fixed[l].is_none()).collect();
         let mut best: Option<Self> = None;
         // The set of layers is small: try every subset of the free ones as the traced layers.
-        for subset in 0..1u64 << free.len().min(20) {
+        for subset in 0..1u64 << free.len() {
             let traced: Vec<usize> =
                 free.iter().enumerate().filter(|(i, _)| subset >> i & 1 == 1).map(|(_, &l)| l).collect();
             let walked_free = free.iter().filter(|l| !traced.contains(l));

@@ -15,7 +15,7 @@ impl<T: Real> Machine<T> {
         let couplings = couplings.collect();
         let members =
             members.into_iter().map(|(name, role, layer)| Member { name: name.into(), role, layer });
-        Self::new(members.collect(), couplings).expect("shapes were taken from the layers")
+        Self::new(members.collect(), couplings).expect("names used once and sound layers")
     }
 
     /// Restricted Boltzmann machine: visible `v` and hidden `h`, weights between them only.
@@ -51,6 +51,9 @@ impl<T: Real> Machine<T> {
     }
 
     /// Class RBM: data `v` and one Potts unit `y` for the class, both visible, each joined to `h`.
+    ///
+    /// # Panics
+    /// If there are no classes.
     pub fn class_rbm(v: Layer<T>, classes: u32, h: Layer<T>) -> Self {
         let y = Layer::new(crate::Kind::Potts { q: classes }, 1);
         let members = vec![("v", Role::Visible, v), ("y", Role::Visible, y), ("h", Role::Hidden, h)];
@@ -58,6 +61,9 @@ impl<T: Real> Machine<T> {
     }
 
     /// Mixed data: several named visible layers of any kinds, each joined to `h`.
+    ///
+    /// # Panics
+    /// If a name is used twice, or is `h`.
     pub fn mixed(visible: Vec<(&str, Layer<T>)>, h: Layer<T>) -> Self {
         let pairs = (0..visible.len()).map(|l| (l, visible.len())).collect::<Vec<_>>();
         let visible = visible.into_iter().map(|(name, v)| (name, Role::Visible, v));

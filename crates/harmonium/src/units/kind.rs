@@ -74,6 +74,11 @@ impl Kind {
         }
     }
 
+    /// Whether a unit of this kind can be in any state at all.
+    pub(crate) fn has_states(self) -> bool {
+        !matches!(self, Self::Potts { q: 0 } | Self::Binomial { n: 0 })
+    }
+
     /// Number of states of one unit, or `None` when there are infinitely many.
     pub fn states(self) -> Option<u32> {
         match self {
@@ -106,7 +111,7 @@ impl Kind {
         match self {
             Self::Binary => "0 or 1".into(),
             Self::Spin => "-1 or +1".into(),
-            Self::Potts { q } => format!("a whole number from 0 to {}", q - 1),
+            Self::Potts { q } => format!("a whole number from 0 to {}", q.saturating_sub(1)),
             Self::Gaussian | Self::Drelu => "a finite number".into(),
             Self::Relu => "a finite number that is not negative".into(),
             Self::Binomial { n } => format!("a whole number from 0 to {n}"),
@@ -120,7 +125,7 @@ impl Kind {
         match self {
             Self::Binary => x == 0.0 || x == 1.0,
             Self::Spin => x.abs() == 1.0,
-            Self::Potts { q } => whole(q - 1),
+            Self::Potts { q } => q > 0 && whole(q - 1),
             Self::Gaussian | Self::Drelu => x.is_finite(),
             Self::Relu => x.is_finite() && x >= 0.0,
             Self::Binomial { n } => whole(n),

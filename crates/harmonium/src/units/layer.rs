@@ -16,7 +16,11 @@ pub struct Layer<T = f32> {
 
 impl<T: Real> Layer<T> {
     /// `n` units with every θ zero and every γ one.
+    ///
+    /// # Panics
+    /// If the units would have no states: `Potts { q: 0 }` or `Binomial { n: 0 }`.
     pub fn new(kind: Kind, n: usize) -> Self {
+        assert!(kind.has_states(), "units of kind {kind} have no states");
         let mut params = Array2::zeros((kind.params().len(), n * kind.columns()));
         for (mut row, name) in params.rows_mut().into_iter().zip(kind.params()) {
             if name.starts_with("gamma") {
@@ -32,7 +36,7 @@ impl<T: Real> Layer<T> {
     /// # Errors
     /// A wrong number of rows or columns, a number that is not finite, or a γ that is not positive.
     pub fn with_params(kind: Kind, params: Array2<T>) -> Result<Self> {
-        if let Kind::Potts { q: 0 } | Kind::Binomial { n: 0 } = kind {
+        if !kind.has_states() {
             return Err(Error::value("layer kind", "at least one state", kind));
         }
         let (rows, cols) = params.dim();
