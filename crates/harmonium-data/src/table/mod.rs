@@ -98,6 +98,23 @@ impl Table {
         self.labels.as_ref()
     }
 
+    /// Sets the class of every row.
+    pub fn set_labels(&mut self, labels: Option<Labels>) -> Result<()> {
+        if let Some(labels) = &labels {
+            if labels.codes.len() != self.rows {
+                let expected = format!("one label per row, {}", self.rows);
+                return Err(Error::parameter("labels", labels.codes.len(), expected));
+            }
+            let classes = labels.categories.len() as u32;
+            let wrong = |code: &&u32| **code >= classes && **code != Labels::MISSING;
+            if let Some(code) = labels.codes.iter().find(wrong) {
+                return Err(Error::parameter("labels", code, format!("codes below {classes}")));
+            }
+        }
+        self.labels = labels;
+        Ok(())
+    }
+
     /// The text of the ignored columns, where the format makes it cheap to keep.
     pub fn ignored(&self) -> &[Ignored] {
         &self.ignored

@@ -1,0 +1,160 @@
+//! The configuration of a run: flags and files make it, `config.toml` keeps it.
+
+use crate::data::DataArgs;
+use crate::error::{Failure, Result};
+use crate::output::nearest;
+use harmonium::train::TrainParams;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// Everything a run depends on.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Config {
+    /// What is learned from.
+    pub(crate) data: DataConfig,
+    /// What learns.
+    pub(crate) machine: MachineConfig,
+    /// How it learns.
+    pub(crate) train: TrainParams,
+    /// What the command does around the training.
+    pub(crate) run: RunConfig,
+}
+
+/// What is learned from.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct DataConfig {
+    /// The data's name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) name: Option<String>,
+    /// Data that decide when to stop.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) valid: Option<String>,
+    /// Data that the final likelihood is computed on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) test: Option<String>,
+    /// Fraction of the rows held out for the test, or a file of row numbers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) split: Option<String>,
+    /// Seed of the split, of generated data and of binarisation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) seed: Option<u64>,
+    /// How tables are read.
+    pub(crate) read: DataArgs,
+}
+
+/// What learns.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct MachineConfig {
+    /// Which couplings there are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) kind: Option<MachineKind>,
+    /// Units of each hidden layer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) hidden: Option<Vec<usize>>,
+    /// What the hidden units are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) hidden_kind: Option<String>,
+    /// What the units of count columns are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) counts: Option<String>,
+}
+
+/// Which couplings a machine has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum MachineKind {
+    /// Visible and hidden units, couplings between them
+    #[default]
+    Rbm,
+    /// The same with the label as one more visible unit, to classify
+    Class,
+    /// Several hidden layers, each coupled to the next
+    Deep,
+    /// No hidden units, all visible ones coupled (inverse Ising, Potts)
+    FullyVisible,
+    /// As rbm, and the visible units are coupled among themselves
+    SemiRestricted,
+    /// As semi-restricted, and the hidden units are coupled too
+    Unrestricted,
+}
+
+/// What the command does around the training.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct RunConfig {
+    /// Wall time for training in seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) time_budget: Option<f64>,
+    /// Seconds between checkpoints.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) checkpoint_every: Option<f64>,
+    /// Number of models along the run that are kept, at exponentially spaced updates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) keep: Option<usize>,
+}
+
+impl Config {
+    /// Reads a configuration.
+    pub(crate) fn read(path: &Path) -> Result<Self> {
+        let text = std::fs::read_to_string(path).map_err(|e| Failure::io("read", path, &e))?;
+        toml::from_str(&text).map_err(|e| Failure::usage(format!("{}: {}", path.display(), explain(&e))))
+    }
+
+    /// The configuration as text, with a word on what it is.
+    pub(crate) fn text(&self) -> Result<String> {
+        let toml = toml::to_string(self).map_err(|e| Failure::new(format!("config.toml: {e}")))?;
+        Ok(format!("# Everything this run depends on; `harmonium train --config` with this file repeats it.\n\n{toml}"))
+    }
+}
+
+/// The message of a TOML error, with a suggestion where a key is unknown.
+fn explain(error: &toml::de::Error) -> String {
+    let message = error.to_string();
+    let message = message.trim_end();
+    let words: Vec<&str> = error.message().split('`').skip(1).step_by(2).collect();
+    if let (true, [unknown, known @ ..]) = (error.message().starts_with("unknown"), &words[..]) {
+        if let Some(near) = nearest(unknown, known.iter().copied()) {
+            return format!("{message}\ndid you mean `{near}`?");
+        }
+    }
+    message.to_owned()
+}
+
+/// Seconds of `90`, `90s`, `5m`, `1.5h`.
+pub(crate) fn seconds(text: &str) -> Result<f64, String> {
+    let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let scale = match unit.trim() {
+        "" | "s" | "sec" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        "d" => 86400.0,
+        _ => return Err(format!("{unit:?} is no unit of time, write 90s, 5m or 1.5h")),
+    };
+    match number.trim().parse::<f64>() {
+        Ok(x) if x.is_finite() && x > 0.0 => Ok(x * scale),
+        _ => Err("expected a time such as 90s, 5m or 1.5h".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_keys_are_refused_with_a_suggestion() {
+        let error = toml::from_str::<Config>("[machine]\nhiden = [3]\n").unwrap_err();
+        let text = explain(&error);
+        assert!(text.contains("did you mean `hidden`?") && text.contains("line 2"), "{text}");
+    }
+
+    #[test]
+    fn times() {
+        assert_eq!(seconds("90"), Ok(90.0));
+        assert_eq!(seconds("1.5h"), Ok(5400.0));
+        assert!(seconds("5 parsecs").is_err() && seconds("-3s").is_err());
+    }
+}

@@ -1,0 +1,98 @@
+//! How a command fails: what to tell, and the exit code.
+
+use std::fmt::Display;
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+/// The result of a command.
+pub(crate) type Result<T = (), E = Failure> = std::result::Result<T, E>;
+
+/// Why a command did not do what it was asked to do.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The command line or a configuration makes no sense: exit code 2.
+    Usage(String),
+    /// It makes sense but could not be done: exit code 1.
+    Failed(String),
+    /// Stopped by a signal, with everything saved: exit code 130.
+    Interrupted,
+    /// Whoever read the output has gone away: exit code 0, in silence.
+    Pipe,
+}
+
+impl Failure {
+    /// A failure of the kind with exit code 1.
+    pub(crate) fn new(what: impl Into<String>) -> Self {
+        Self::Failed(what.into())
+    }
+
+    /// A failure of the kind with exit code 2.
+    pub(crate) fn usage(what: impl Into<String>) -> Self {
+        Self::Usage(what.into())
+    }
+
+    /// A refusal by the operating system.
+    pub(crate) fn io(action: &str, path: &Path, error: &std::io::Error) -> Self {
+        Self::Failed(format!("{}: cannot {action}: {error}{}", path.display(), remedy(error)))
+    }
+
+    /// Prints the message and gives the exit code.
+    pub(crate) fn report(self, quiet: bool) -> ExitCode {
+        let (message, code) = match self {
+            Self::Usage(message) => (message, 2),
+            Self::Failed(message) => (message, 1),
+            Self::Interrupted => return ExitCode::from(130),
+            Self::Pipe => return ExitCode::SUCCESS,
+        };
+        let _ = quiet;
+        let _ = writeln!(std::io::stderr(), "error: {message}");
+        ExitCode::from(code)
+    }
+}
+
+/// What can be done about an error of the operating system.
+fn remedy(error: &std::io::Error) -> &'static str {
+    match error.kind() {
+        ErrorKind::StorageFull => "; make room, then run the command again",
+        ErrorKind::PermissionDenied => "; choose a place that you may write to",
+        ErrorKind::NotFound => "; is the path spelled as it should be?",
+        _ => "",
+    }
+}
+
+impl From<harmonium::Error> for Failure {
+    fn from(error: harmonium::Error) -> Self {
+        match &error {
+            harmonium::Error::Io { path, source } => Self::io("read or write", path, source),
+            _ => Self::Failed(error.to_string()),
+        }
+    }
+}
+
+impl From<harmonium_data::Error> for Failure {
+    fn from(error: harmonium_data::Error) -> Self {
+        match &error {
+            harmonium_data::Error::Io { place, action, source } => {
+                Self::Failed(format!("{place}: cannot {action}: {source}{}", remedy(source)))
+            }
+            _ => Self::Failed(error.to_string()),
+        }
+    }
+}
+
+/// Adds where a failure happened.
+pub(crate) trait Context<T> {
+    /// Puts `what: ` in front of the message.
+    fn context(self, what: impl Display) -> Result<T>;
+}
+
+impl<T, E: Into<Failure>> Context<T> for std::result::Result<T, E> {
+    fn context(self, what: impl Display) -> Result<T> {
+        self.map_err(|e| match e.into() {
+            Failure::Usage(message) => Failure::Usage(format!("{what}: {message}")),
+            Failure::Failed(message) => Failure::Failed(format!("{what}: {message}")),
+            other => other,
+        })
+    }
+}

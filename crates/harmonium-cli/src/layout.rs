@@ -1,0 +1,373 @@
+//! How the columns of a table sit in the layers of a machine, and the way back.
+
+use crate::error::{Failure, Result};
+use harmonium::train::Data;
+use harmonium::{Batch, Bits, Kind, Layer, Machine, Role, States};
+use harmonium_data::{self as hd, BitMatrix, Block, Column, Schema, Table, Values};
+use ndarray::Array2;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// Counts up to this are binomial (their largest value is a property of the source); beyond, Poisson.
+const LARGEST_BINOMIAL: u32 = 64;
+
+/// Name of the layer that holds the class.
+pub(crate) const LABELS: &str = "y";
+
+/// Which layer holds which columns.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Layout {
+    pub(crate) schema: Arc<Schema>,
+    /// For each block of a table, its layer.
+    pub(crate) layers: Vec<usize>,
+    /// The layer of the label column, if the machine has one.
+    pub(crate) labels: Option<usize>,
+}
+
+/// A visible layer to be made.
+pub(crate) struct Visible {
+    pub(crate) name: String,
+    pub(crate) kind: Kind,
+    pub(crate) units: usize,
+}
+
+/// The visible layers for a table: one for each block, and one for the labels on request.
+pub(crate) fn visible(table: &Table, labels: bool, counts: Option<Kind>) -> Result<Vec<Visible>> {
+    let groups = table.schema().groups();
+    let mut out = Vec::new();
+    for (group, block) in groups.iter().zip(table.blocks()) {
+        let kind = unit_kind(block, counts);
+        let name = match group.kind {
+            _ if groups.len() == 1 => "v".to_owned(),
+            hd::Kind::Categorical => format!("potts{}", group.states),
+            kind => kind.name().to_owned(),
+        };
+        out.push(Visible { name, kind, units: group.columns.len() });
+    }
+    if out.is_empty() {
+        return Err(Failure::new("the table has no data columns, only labels or ignored ones"));
+    }
+    if labels {
+        let q = label_categories(table.schema())?.len() as u32;
+        out.push(Visible { name: LABELS.into(), kind: Kind::Potts { q }, units: 1 });
+    }
+    Ok(out)
+}
+
+fn label_categories(schema: &Schema) -> Result<&Arc<[String]>> {
+    let column = schema.columns.iter().find(|c| c.kind == hd::Kind::Label).ok_or_else(|| {
+        Failure::new(
+            "the data have no label column, which a class machine needs; \
+             mark one with `--label COLUMN`, or leave out `--machine class`",
+        )
+    })?;
+    Ok(&column.categories)
+}
+
+fn unit_kind(block: &Block, counts: Option<Kind>) -> Kind {
+    match (block.kind, &block.values) {
+        (hd::Kind::Spin, _) => Kind::Spin,
+        (hd::Kind::Categorical, _) => Kind::Potts { q: block.states.max(1) as u32 },
+        (hd::Kind::Real, _) => Kind::Gaussian,
+        (hd::Kind::Count, Values::Codes(codes)) => counts.unwrap_or_else(|| {
+            match codes.values().iter().copied().max().unwrap_or(1).max(1) {
+                n if n <= LARGEST_BINOMIAL => Kind::Binomial { n },
+                _ => Kind::Poisson,
+            }
+        }),
+        _ => Kind::Binary,
+    }
+}
+
+impl Layout {
+    /// The layout of a machine whose visible layers are the blocks of `schema` in order, with the labels
+    /// in a layer `y` if there is one.
+    pub(crate) fn new(schema: Arc<Schema>, machine: &Machine) -> Result<Self> {
+        let groups = schema.groups();
+        let visible: Vec<usize> = machine.with_role(Role::Visible).collect();
+        let classes = schema.columns.iter().find(|c| c.kind == hd::Kind::Label).map(|c| c.categories.len());
+        let labels = visible.iter().copied().find(|&l| {
+            let m = &machine.members()[l];
+            m.name == LABELS && Some(m.layer.kind().columns()) == classes && m.layer.len() == 1
+        });
+        let layers: Vec<usize> = visible.into_iter().filter(|&l| Some(l) != labels).collect();
+        let fits = layers.len() == groups.len()
+            && layers.iter().zip(&groups).all(|(&l, group)| {
+                let layer = machine.layer(l);
+                layer.len() == group.columns.len() && kinds_fit(layer.kind(), group)
+            });
+        match fits {
+            true => Ok(Self { schema, layers, labels }),
+            false => Err(Failure::new("the schema in this file does not fit its machine")),
+        }
+    }
+
+    /// Columns named after their units, for a machine that comes without a schema.
+    pub(crate) fn plain(machine: &Machine) -> Self {
+        let mut columns = Vec::new();
+        for l in machine.with_role(Role::Visible) {
+            let m = &machine.members()[l];
+            let kind = match m.layer.kind() {
+                Kind::Spin => hd::Kind::Spin,
+                Kind::Potts { .. } => hd::Kind::Categorical,
+                Kind::Gaussian | Kind::Relu | Kind::Drelu => hd::Kind::Real,
+                Kind::Binomial { .. } | Kind::Poisson => hd::Kind::Count,
+                _ => hd::Kind::Binary,
+            };
+            let categories: Arc<[String]> = match m.layer.kind() {
+                Kind::Potts { q } => (0..q).map(|a| a.to_string()).collect(),
+                _ => Arc::default(),
+            };
+            columns.extend((0..m.layer.len()).map(|i| {
+                Column::new(format!("{}{i}", m.name), kind).with_categories(categories.clone())
+            }));
+        }
+        let units = columns.len();
+        let side = (units as f64).sqrt().round() as usize;
+        // A square number of binary units is most often an image; nothing depends on it but pictures.
+        let square = side * side == units && side > 3 && machine.with_role(Role::Visible).count() == 1;
+        let schema = Schema { columns, shape: square.then_some([side, side]) };
+        let layers = group_layers(&schema, machine);
+        Self { schema: Arc::new(schema), layers, labels: None }
+    }
+
+    /// The rows of a table as training data, with weights and missing entries.
+    pub(crate) fn data(&self, machine: &Machine, table: &Table) -> Result<Data> {
+        let (states, known) = self.states(machine, table)?;
+        let mut data = Data::new(states);
+        if let Some(weights) = table.weights() {
+            data = data.with_weights(weights.to_vec())?;
+        }
+        for (l, bits) in known {
+            data = data.with_known(l, bits)?;
+        }
+        Ok(data)
+    }
+
+    /// The rows of a table as states, and which entries of which layers are known where some are missing.
+    pub(crate) fn states(&self, machine: &Machine, table: &Table) -> Result<(States, Vec<(usize, Bits)>)> {
+        let rows = table.rows();
+        let mut states = States::empty(machine.len(), rows);
+        let mut known = Vec::new();
+        for (block, &l) in table.blocks().iter().zip(&self.layers) {
+            let layer = machine.layer(l);
+            let batch = batch(block, rows);
+            layer.check_batch(&batch).map_err(|e| mismatch(&self.schema, block, e))?;
+            states.set(l, batch);
+            if let Some(missing) = &block.missing {
+                let bits = Bits::from_fn(rows, block.cols(), |r, j| !missing.get(r, j));
+                known.push((l, bits));
+            }
+        }
+        if let Some(l) = self.labels {
+            let codes = table.labels().map(|labels| &labels.codes);
+            let code = |r: usize| codes.map_or(hd::Labels::MISSING, |c| c[r]);
+            let value = |r: usize| if code(r) == hd::Labels::MISSING { 0 } else { code(r) };
+            states.set(l, Batch::Codes(Array2::from_shape_fn((rows, 1), |(r, _)| value(r))));
+            if (0..rows).any(|r| code(r) == hd::Labels::MISSING) {
+                known.push((l, Bits::from_fn(rows, 1, |r, _| code(r) != hd::Labels::MISSING)));
+            }
+        }
+        Ok((states, known))
+    }
+
+    /// The visible layers of some states as a table.
+    pub(crate) fn table(&self, machine: &Machine, states: &States) -> Result<Table> {
+        let rows = states.rows();
+        let mut table = Table::zeros(self.schema.clone(), rows);
+        for (block, &l) in table.blocks_mut().iter_mut().zip(&self.layers) {
+            block.values = values(machine.layer(l), states.layer(l)?);
+        }
+        if let (Some(l), Some(column)) = (self.labels, self.label_column()) {
+            let codes = match states.layer(l)? {
+                Batch::Codes(codes) => codes.column(0).to_vec(),
+                _ => return Err(Failure::new("the class layer does not hold classes")),
+            };
+            let categories = self.schema.columns[column].categories.clone();
+            table.set_labels(Some(hd::Labels { column, categories, codes }))?;
+        }
+        Ok(table)
+    }
+
+    /// Place of the label column in the schema.
+    pub(crate) fn label_column(&self) -> Option<usize> {
+        self.schema.columns.iter().position(|c| c.kind == hd::Kind::Label)
+    }
+
+    /// Layer and unit of the column at this place.
+    pub(crate) fn unit(&self, place: usize) -> Option<(usize, usize)> {
+        if self.label_column() == Some(place) {
+            return self.labels.map(|l| (l, 0));
+        }
+        self.schema.groups().iter().zip(&self.layers).find_map(|(group, &l)| {
+            group.columns.iter().position(|&c| c == place).map(|unit| (l, unit))
+        })
+    }
+
+    /// Height and width, when every row is an image.
+    pub(crate) fn shape(&self) -> Option<[usize; 2]> {
+        self.schema.shape.filter(|[h, w]| self.layers.len() == 1 && h * w == self.schema.groups()[0].columns.len())
+    }
+}
+
+fn group_layers(schema: &Schema, machine: &Machine) -> Vec<usize> {
+    // `plain` makes one group per layer unless two layers share a kind; then the first must do.
+    let visible: Vec<usize> = machine.with_role(Role::Visible).collect();
+    visible.into_iter().take(schema.groups().len()).collect()
+}
+
+fn kinds_fit(kind: Kind, group: &hd::Group) -> bool {
+    match group.kind {
+        hd::Kind::Binary => kind == Kind::Binary,
+        hd::Kind::Spin => kind == Kind::Spin,
+        hd::Kind::Categorical => kind == Kind::Potts { q: group.states as u32 },
+        hd::Kind::Real => matches!(kind, Kind::Gaussian | Kind::Relu | Kind::Drelu),
+        hd::Kind::Count => matches!(kind, Kind::Binomial { .. } | Kind::Poisson),
+        _ => false,
+    }
+}
+
+fn mismatch(schema: &Schema, block: &Block, error: harmonium::Error) -> Failure {
+    let first = &schema.columns[block.columns[0]].name;
+    Failure::new(format!("columns of kind {} (from {first:?} on) do not fit the model: {error}", block.kind))
+}
+
+fn batch(block: &Block, rows: usize) -> Batch<f32> {
+    match &block.values {
+        Values::Bits(bits) => Batch::Bits(
+            Bits::from_words(rows, bits.cols(), bits.words().to_vec()).expect("equal packing, padding zero"),
+        ),
+        Values::Codes(codes) => Batch::Codes(
+            Array2::from_shape_vec((rows, codes.cols()), codes.values().to_vec()).expect("rows × cols values"),
+        ),
+        Values::Reals(reals) => {
+            // Missing reals are NaN in a table; what stands there does not matter, but must be finite.
+            let finite = |x: &f64| if x.is_finite() { *x as f32 } else { 0.0 };
+            let x = reals.values().iter().map(finite).collect();
+            Batch::Reals(Array2::from_shape_vec((rows, reals.cols()), x).expect("rows × cols values"))
+        }
+    }
+}
+
+fn values(layer: &Layer, batch: &Batch<f32>) -> Values {
+    let (rows, cols) = (batch.rows(), layer.len());
+    match batch {
+        Batch::Bits(bits) => {
+            let mut out = BitMatrix::zeros(rows, cols);
+            for r in 0..rows {
+                (0..cols).filter(|&j| bits.get(r, j)).for_each(|j| out.set(r, j, true));
+            }
+            Values::Bits(out)
+        }
+        Batch::Codes(codes) => {
+            let mut out = hd::Matrix::zeros(rows, cols);
+            codes.indexed_iter().for_each(|((r, j), &x)| out.set(r, j, x));
+            Values::Codes(out)
+        }
+        Batch::Reals(reals) => {
+            let mut out = hd::Matrix::zeros(rows, cols);
+            reals.indexed_iter().for_each(|((r, j), &x)| out.set(r, j, f64::from(x)));
+            Values::Reals(out)
+        }
+    }
+}
+
+/// A schema as it is kept in a model file: neighbouring columns that differ only in their number are one.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shape: Option<[usize; 2]>,
+    columns: Vec<KeptColumns>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct KeptColumns {
+    name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    count: Option<usize>,
+    kind: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    categories: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    binarize: Option<String>,
+}
+
+fn numbered(name: &str) -> Option<(&str, usize)> {
+    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let digits = &name[stem.len()..];
+    let canonical = !digits.is_empty() && (digits == "0" || !digits.starts_with('0'));
+    canonical.then(|| digits.parse().ok().map(|n| (stem, n))).flatten()
+}
+
+/// The schema as JSON, for the header of a model file.
+pub(crate) fn schema_to_json(schema: &Schema) -> String {
+    let mut columns: Vec<KeptColumns> = Vec::new();
+    for c in &schema.columns {
+        let binarize = c.binarize.map(|b| b.to_string());
+        if let Some(last) = columns.last_mut() {
+            let count = last.count.unwrap_or(1);
+            let next = numbered(&last.name).map(|(stem, n)| (stem, n + count));
+            let same = last.kind == c.kind.name() && last.categories[..] == c.categories[..];
+            if same && last.binarize == binarize && next.is_some() && next == numbered(&c.name) {
+                last.count = Some(count + 1);
+                continue;
+            }
+        }
+        columns.push(KeptColumns {
+            name: c.name.clone(),
+            count: None,
+            kind: c.kind.name().into(),
+            categories: c.categories.to_vec(),
+            binarize,
+        });
+    }
+    serde_json::to_string(&Kept { shape: schema.shape, columns }).expect("texts and numbers only")
+}
+
+/// The schema of such JSON.
+pub(crate) fn schema_from_json(text: &str) -> Result<Schema> {
+    let bad = |e: String| Failure::new(format!("the schema in the model file cannot be read: {e}"));
+    let kept: Kept = serde_json::from_str(text).map_err(|e| bad(e.to_string()))?;
+    let mut schema = Schema { columns: Vec::new(), shape: kept.shape };
+    for c in kept.columns {
+        let categories: Arc<[String]> = c.categories.into();
+        let kind: hd::Kind = c.kind.parse().map_err(bad)?;
+        let binarize = c.binarize.map(|b| b.parse()).transpose().map_err(bad)?;
+        let count = c.count.unwrap_or(1);
+        // A count is believed only as far as a machine could have as many units.
+        if count > 1 << 24 {
+            return Err(bad(format!("{count} columns")));
+        }
+        for i in 0..count {
+            let name = match (c.count, numbered(&c.name)) {
+                (Some(_), Some((stem, n))) => format!("{stem}{}", n + i),
+                _ => c.name.clone(),
+            };
+            let categories = categories.clone();
+            schema.columns.push(Column { name, kind, categories, binarize });
+        }
+    }
+    Ok(schema)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn schemas_come_back_from_json() {
+        let mut columns: Vec<Column> =
+            (0..5).map(|i| Column::new(format!("v{i}"), hd::Kind::Binary)).collect();
+        columns[3].binarize = Some(hd::Binarize::Threshold(0.5));
+        let letters: Arc<[String]> = ["-", "A"].map(String::from).into();
+        columns.extend((9..12).map(|i| {
+            Column::new(format!("s{i}"), hd::Kind::Categorical).with_categories(letters.clone())
+        }));
+        columns.push(Column::new("x01", hd::Kind::Real));
+        columns.push(Column::new("x02", hd::Kind::Real));
+        let schema = Schema { columns, shape: Some([2, 2]) };
+        let text = schema_to_json(&schema);
+        assert_eq!(schema_from_json(&text).unwrap(), schema);
+        assert!(text.len() < 500, "{text}");
+    }
+}

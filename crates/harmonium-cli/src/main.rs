@@ -1,0 +1,25 @@
+//! The binary `harmonium`: from a table to a model one can believe.
+#![forbid(unsafe_code)]
+
+mod args;
+mod commands;
+mod config;
+mod data;
+mod error;
+mod layout;
+mod model;
+mod output;
+mod picture;
+mod run;
+
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = args::Cli::parse();
+    let quiet = cli.common.quiet;
+    match commands::run(cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(quiet),
+    }
+}

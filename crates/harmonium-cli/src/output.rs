@@ -1,0 +1,114 @@
+//! Where words go: results to standard output, everything else to standard error.
+
+use crate::error::{Failure, Result};
+use std::io::{ErrorKind, IsTerminal, Write};
+
+/// Writes a line of the result to standard output.
+macro_rules! put {
+    ($($arg:tt)*) => { $crate::output::put(format_args!($($arg)*)) };
+}
+pub(crate) use put;
+
+/// Writes a line to standard error, where nobody minds whether it arrives.
+macro_rules! say {
+    ($($arg:tt)*) => { $crate::output::say(format_args!($($arg)*)) };
+}
+pub(crate) use say;
+
+/// See [`put!`].
+pub(crate) fn put(line: std::fmt::Arguments<'_>) -> Result {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{line}").and_then(|()| out.flush()).map_err(pipe)
+}
+
+/// See [`say!`].
+pub(crate) fn say(line: std::fmt::Arguments<'_>) {
+    let _ = writeln!(std::io::stderr().lock(), "{line}");
+}
+
+/// Raw bytes of the result to standard output.
+pub(crate) fn put_bytes(bytes: &[u8]) -> Result {
+    let mut out = std::io::stdout().lock();
+    out.write_all(bytes).and_then(|()| out.flush()).map_err(pipe)
+}
+
+/// A failure to write to standard output; a closed pipe is no failure.
+pub(crate) fn pipe(error: std::io::Error) -> Failure {
+    match error.kind() {
+        ErrorKind::BrokenPipe => Failure::Pipe,
+        _ => Failure::new(format!("standard output: cannot write: {error}")),
+    }
+}
+
+/// Whether a person is likely to look at standard error.
+pub(crate) fn is_live() -> bool {
+    std::io::stderr().is_terminal()
+}
+
+/// Whether a person is likely to look at standard output.
+pub(crate) fn is_shown() -> bool {
+    std::io::stdout().is_terminal()
+}
+
+/// A duration for people: `0.4 s`, `12 s`, `3 min 05 s`, `2 h 10 min`.
+pub(crate) fn duration(seconds: f64) -> String {
+    let whole = seconds.round() as u64;
+    match seconds {
+        s if s < 10.0 => format!("{s:.1} s"),
+        s if s < 60.0 => format!("{s:.0} s"),
+        s if s < 3600.0 => format!("{} min {:02} s", whole / 60, whole % 60),
+        _ => format!("{} h {:02} min", whole / 3600, whole / 60 % 60),
+    }
+}
+
+/// A whole number with thin groups: `70 000`.
+pub(crate) fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    if digits.len() < 5 {
+        return digits;
+    }
+    let first = digits.len() % 3;
+    let mut out = digits[..first].to_owned();
+    for (i, c) in digits[first..].chars().enumerate() {
+        if i % 3 == 0 && !out.is_empty() {
+            out.push('\u{202f}');
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// The candidate nearest to `word` in edit distance, when it is near enough to be what was meant.
+pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let a: Vec<char> = word.chars().take(64).collect();
+    let distance = |b: &str| {
+        let mut row: Vec<usize> = (0..=a.len()).collect();
+        for (j, cb) in b.chars().take(64).enumerate() {
+            let mut diagonal = row[0];
+            row[0] = j + 1;
+            for (i, ca) in a.iter().enumerate() {
+                let substituted = diagonal + usize::from(*ca != cb);
+                diagonal = row[i + 1];
+                row[i + 1] = substituted.min(row[i] + 1).min(diagonal + 1);
+            }
+        }
+        row[a.len()]
+    };
+    let all = candidates.into_iter().map(|c| (distance(c), c));
+    all.filter(|(d, _)| *d <= 1 + a.len() / 3).min_by_key(|(d, _)| *d).map(|(_, c)| c)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_for_people() {
+        assert_eq!(duration(0.42), "0.4 s");
+        assert_eq!(duration(185.0), "3 min 05 s");
+        assert_eq!(duration(7801.0), "2 h 10 min");
+        assert_eq!(grouped(70_000), "70\u{202f}000");
+        assert_eq!(grouped(123_456_789), "123\u{202f}456\u{202f}789");
+        assert_eq!(grouped(1797), "1797");
+    }
+}
