@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod build;
 mod commands;
 mod config;
 mod data;
@@ -10,7 +11,9 @@ mod layout;
 mod model;
 mod output;
 mod picture;
+mod progress;
 mod run;
+mod signals;
 
 use clap::Parser;
 use std::process::ExitCode;

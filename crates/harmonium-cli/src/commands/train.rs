@@ -1,15 +1,7 @@
-//! `train`.
+//! `train`: from data to a run directory with a model in it, or on from where a run stopped.
 
-use crate::args::Common;
-use crate::error::{Failure, Result};
-use clap::Args;
+mod flags;
+mod job;
+mod watch;
 
-/// Flags of `train`.
-#[derive(Args, Debug)]
-pub(crate) struct TrainArgs {}
-
-impl TrainArgs {
-    pub(crate) fn run(self, _: &Common) -> Result {
-        Err(Failure::new("not there yet"))
-    }
-}
+pub(crate) use flags::TrainArgs;

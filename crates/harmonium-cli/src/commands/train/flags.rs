@@ -1,0 +1,232 @@
+//! The flags of `train`, and how they override a configuration.
+
+use super::job::Job;
+use crate::args::Common;
+use crate::config::{Config, MachineKind, seconds};
+use crate::data::DataArgs;
+use crate::error::{Failure, Result};
+use crate::output::nearest;
+use crate::run::{self, Run};
+use clap::Args;
+use harmonium::estimate::Estimator;
+use harmonium::train::{Form, Optimiser};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+
+/// Flags of `train`.
+#[derive(Args, Debug, Default)]
+#[command(after_help = "Examples:
+  harmonium train digits                             everything chosen for you
+  harmonium train mnist --hidden 500 --time-budget 10m -o runs/mnist
+  harmonium train table.csv --label species --machine class
+  harmonium train family.fasta --hidden-kind drelu   Potts visible units, one per position
+  harmonium train ising:16x16,t=2.3 --machine fully-visible
+  harmonium train runs/mnist                         go on where a run stopped
+  harmonium train --config runs/mnist/config.toml -o runs/again
+
+The run directory holds config.toml (repeats the run), metrics.jsonl, checkpoints/, model.safetensors,
+evaluation.json, samples.png (for images) and log.txt. Ctrl-C finishes the update, saves and says how to go on.")]
+pub(crate) struct TrainArgs {
+    /// The data, or a run directory to continue
+    #[arg(value_name = "DATA|RUN")]
+    data: Option<String>,
+    /// The run directory [default: runs/NAME]
+    #[arg(long, short, value_name = "RUN")]
+    output: Option<PathBuf>,
+    /// Take everything from this file; flags override it
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Data that decide which model is kept and when to stop
+    #[arg(long, value_name = "DATA", help_heading = "Data")]
+    valid: Option<String>,
+    /// Data for the final likelihood [default: the test part, or a tenth of a file's rows]
+    #[arg(long, value_name = "DATA", help_heading = "Data")]
+    test: Option<String>,
+    /// Fraction of the rows to hold out for the test, or a file of row numbers; 0 holds out none
+    #[arg(long, value_name = "FRACTION|FILE", help_heading = "Data")]
+    split: Option<String>,
+    /// Which couplings there are [default: rbm]
+    #[arg(long, value_name = "KIND", value_enum, help_heading = "Machine")]
+    machine: Option<MachineKind>,
+    /// Number of hidden units, or several numbers for a deep machine (100,50) [default: from the data]
+    #[arg(long, value_name = "N", value_delimiter = ',', help_heading = "Machine")]
+    hidden: Option<Vec<usize>>,
+    /// What hidden units are: binary, spin, gaussian, relu, drelu, potts:Q [default: binary]
+    #[arg(long, value_name = "KIND", help_heading = "Machine")]
+    hidden_kind: Option<String>,
+    /// Units of count columns: poisson, or binomial:N [default: binomial up to 64, else poisson]
+    #[arg(long, value_name = "KIND", help_heading = "Machine")]
+    counts: Option<String>,
+    /// Estimator of the negative phase: exact, cd, pcd, … [default: exact where it is quick, else pcd]
+    #[arg(long, value_name = "NAME", help_heading = "Learning")]
+    estimator: Option<String>,
+    /// Sweeps of the chains for each update
+    #[arg(long, value_name = "N", help_heading = "Learning")]
+    sweeps: Option<usize>,
+    /// Number of chains
+    #[arg(long, value_name = "N", help_heading = "Learning")]
+    chains: Option<usize>,
+    /// Rows of a minibatch
+    #[arg(long, value_name = "N", help_heading = "Learning")]
+    batch: Option<usize>,
+    /// Learning rate at the start
+    #[arg(long, value_name = "X", help_heading = "Learning")]
+    learning_rate: Option<f64>,
+    /// Number of updates
+    #[arg(long, value_name = "N", help_heading = "Learning", conflicts_with = "epochs")]
+    updates: Option<u64>,
+    /// Number of passes over the data
+    #[arg(long, value_name = "X", help_heading = "Learning")]
+    epochs: Option<f64>,
+    /// Wall time for training, as in 90s, 10m or 1h; the number of updates follows from it
+    #[arg(long, value_name = "TIME", value_parser = seconds, help_heading = "Learning")]
+    time_budget: Option<f64>,
+    /// How a gradient becomes an update: sgd, momentum, nesterov, adam, cosine
+    #[arg(long, value_name = "NAME", help_heading = "Learning")]
+    optimiser: Option<String>,
+    /// Coordinates of the gradient: plain, centred, standardised
+    #[arg(long, value_name = "FORM", help_heading = "Learning")]
+    form: Option<String>,
+    /// Strength of the penalty on absolute weights
+    #[arg(long, value_name = "X", help_heading = "Learning")]
+    l1: Option<f64>,
+    /// Strength of the penalty on squared weights
+    #[arg(long, value_name = "X", help_heading = "Learning")]
+    l2: Option<f64>,
+    /// Evaluations without a better held-out score after which to stop; 0 for never
+    #[arg(long, value_name = "N", help_heading = "Learning")]
+    patience: Option<usize>,
+    /// Number of models to keep along the run, at exponentially spaced updates [default: 20]
+    #[arg(long, value_name = "N", help_heading = "Learning")]
+    keep: Option<usize>,
+    #[command(flatten)]
+    read: DataArgs,
+}
+
+impl TrainArgs {
+    pub(crate) fn run(mut self, common: &Common) -> Result {
+        if let Some(dir) = self.data.as_deref().map(Path::new).filter(|p| Run::new(p).exists()) {
+            let run = Run::new(dir);
+            self.data = None;
+            self.nothing_changes(&run)?;
+            return Job::resume(run, common)?.run(common);
+        }
+        let base = match &self.config {
+            Some(path) => Config::read(path)?,
+            None => Config::default(),
+        };
+        let output = self.output.take();
+        let config = self.over(base, common)?;
+        let name = config.data.name.clone().ok_or_else(|| {
+            Failure::usage("which data? Name them, as in `harmonium train digits`, or list some with `harmonium data`")
+        })?;
+        let dir = output.unwrap_or_else(|| run::fresh(&name));
+        Job::new(config, Run::new(dir), common)?.run(common)
+    }
+
+    /// A run that goes on keeps its settings: everything else would not be the same run.
+    fn nothing_changes(&self, run: &Run) -> Result {
+        let same = format!("{self:?}") == format!("{:?}", Self::default());
+        if same {
+            return Ok(());
+        }
+        Err(Failure::usage(format!(
+            "{0} is a run, which goes on with the settings it has; \
+             for other settings start anew: `harmonium train --config {1} -o NEW …`",
+            run.dir.display(),
+            run.config().display()
+        )))
+    }
+
+    /// The configuration with the flags over it.
+    fn over(self, mut config: Config, common: &Common) -> Result<Config> {
+        let data = &mut config.data;
+        data.name = self.data.or(data.name.take());
+        data.valid = self.valid.or(data.valid.take());
+        data.test = self.test.or(data.test.take());
+        data.split = self.split.or(data.split.take());
+        data.seed = common.seed.or(data.seed);
+        data.read = self.read.or(std::mem::take(&mut data.read));
+        let machine = &mut config.machine;
+        machine.kind = self.machine.or(machine.kind);
+        machine.hidden = self.hidden.or(machine.hidden.take());
+        machine.hidden_kind = self.hidden_kind.or(machine.hidden_kind.take());
+        machine.counts = self.counts.or(machine.counts.take());
+        let train = &mut config.train;
+        train.seed = common.seed.or(train.seed);
+        train.batch = self.batch.or(train.batch);
+        train.rate = self.learning_rate.or(train.rate);
+        if self.updates.is_some() || self.epochs.is_some() {
+            (train.updates, train.epochs) = (self.updates, self.epochs);
+        }
+        if self.time_budget.is_some() {
+            config.run.time_budget = self.time_budget;
+            if self.updates.is_none() && self.epochs.is_none() {
+                (train.updates, train.epochs) = (None, None);
+            }
+        }
+        config.run.keep = self.keep.or(config.run.keep);
+        train.patience = self.patience.or(train.patience);
+        train.regulariser.l1 = self.l1.unwrap_or(train.regulariser.l1);
+        train.regulariser.l2 = self.l2.unwrap_or(train.regulariser.l2);
+        if self.estimator.is_some() || self.sweeps.is_some() || self.chains.is_some() {
+            let old = train.estimator.take();
+            train.estimator = Some(estimator(self.estimator.as_deref(), self.sweeps, self.chains, old)?);
+        }
+        if let Some(word) = &self.optimiser {
+            let mu = if matches!(word.as_str(), "momentum" | "nesterov") { json!(0.9) } else { Value::Null };
+            train.optimiser = Some(named::<Optimiser>("--optimiser", word, &[("mu", mu)])?);
+        }
+        if let Some(word) = &self.form {
+            let form = serde_json::from_value::<Form>(json!(word));
+            train.form = Some(form.map_err(|e| Failure::usage(format!("--form {word}: {}", tidy(word, &e))))?);
+        }
+        Ok(config)
+    }
+}
+
+fn estimator(
+    name: Option<&str>,
+    sweeps: Option<usize>,
+    chains: Option<usize>,
+    old: Option<Estimator>,
+) -> Result<Estimator> {
+    let number = |n: Option<usize>| n.map_or(Value::Null, |n| json!(n));
+    let settings = [("sweeps", number(sweeps)), ("chains", number(chains))];
+    match (name, old) {
+        (None, Some(old)) => {
+            // Settings of the configuration's estimator that no flag names stay.
+            let mut value = serde_json::to_value(&old).unwrap_or_default();
+            for (key, x) in settings.into_iter().filter(|(_, x)| !x.is_null()) {
+                value[key] = x;
+            }
+            serde_json::from_value(value)
+                .map_err(|e| Failure::usage(format!("estimator {}: {e}", old.name())))
+        }
+        (name, _) => named("--estimator", name.unwrap_or("pcd"), &settings),
+    }
+}
+
+/// A setting that is a name with options, from its name as typed.
+fn named<T: serde::de::DeserializeOwned>(flag: &str, name: &str, settings: &[(&str, Value)]) -> Result<T> {
+    let mut object = json!({ "name": name });
+    for (key, x) in settings.iter().filter(|(_, x)| !x.is_null()) {
+        object[*key] = x.clone();
+    }
+    serde_json::from_value(object).map_err(|e| Failure::usage(format!("{flag} {name}: {}", tidy(name, &e))))
+}
+
+/// What serde says of an unknown name or setting, in words that fit flags.
+fn tidy(name: &str, error: &serde_json::Error) -> String {
+    let message = error.to_string();
+    let words: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+    match words[..] {
+        [_, ref known @ ..] if message.starts_with("unknown variant") => {
+            let near = nearest(name, known.iter().copied());
+            let near = near.map(|n| format!("did you mean {n}? ")).unwrap_or_default();
+            format!("there is none of this name; {near}expected one of {}", known.join(", "))
+        }
+        [field, ..] if message.starts_with("unknown field") => format!("it has no --{field}"),
+        _ => message,
+    }
+}

@@ -1,0 +1,330 @@
+//! A training job: data, machine and plan made ready, then carried out, then judged.
+
+use super::watch::{INTERRUPTED, Keeper};
+use crate::args::Common;
+use crate::commands::evaluate::{self, Evaluation};
+use crate::commands::sample;
+use crate::config::Config;
+use crate::error::{Context, Failure, Result};
+use crate::layout::{Layout, schema_to_json};
+use crate::output::{duration, grouped, put, say};
+use crate::progress::Progress;
+use crate::run::{self, Run};
+use crate::signals::Stop;
+use crate::{build, data, picture};
+use harmonium::io::Provenance;
+use harmonium::train::{Data, Metrics, Trainer, Trajectory};
+use harmonium::{Archive, Machine, Role};
+use harmonium_data::{DataName, Dataset, Source, Table};
+use serde_json::json;
+use std::time::Instant;
+
+/// Seconds between checkpoints where nothing else is said.
+const CHECKPOINT: f64 = 30.0;
+/// Lines about updates in the metrics file.
+const LINES: u64 = 1000;
+/// Models kept along a run.
+const KEEP: usize = 20;
+/// Rows from which a file is split without being asked.
+const SPLIT_FROM: usize = 500;
+
+/// A training job, ready to run.
+pub(super) struct Job {
+    config: Config,
+    run: Run,
+    set: Dataset,
+    machine: Machine,
+    layout: Layout,
+    checkpoint: Option<Archive>,
+}
+
+impl Job {
+    /// A new run.
+    pub(super) fn new(mut config: Config, run: Run, common: &Common) -> Result<Self> {
+        let set = load(&mut config)?;
+        let (machine, layout) = build::machine(&mut config.machine, &set.train)?;
+        let data = layout.data(&machine, &set.train)?;
+        let plan = config.train.plan(&machine, &data)?;
+        let free = config.train.updates.is_none() && config.train.epochs.is_none();
+        config.train = plan.params();
+        if let (Some(budget), true) = (config.run.time_budget, free) {
+            config.train.updates = Some(updates_within(budget, &config, &machine, &data)?);
+            (config.train.average, config.train.evaluate_every) = (None, None);
+            config.train = config.train.plan(&machine, &data)?.params();
+        }
+        run.create(common.force)?;
+        keep_stdin(&mut config, &set, &run)?;
+        run::write(&run.config(), true, config.text()?.as_bytes())?;
+        Ok(Self { config, run, set, machine, layout, checkpoint: None })
+    }
+
+    /// A run that goes on.
+    pub(super) fn resume(run: Run, _: &Common) -> Result<Self> {
+        let mut config = Config::read(&run.config())?;
+        let set = load(&mut config)?;
+        let (machine, layout) = build::machine(&mut config.machine, &set.train)?;
+        let path = Keeper::path(&run);
+        let checkpoint = match path.is_file() {
+            true => Some(Archive::load(&path).context("the checkpoint of this run")?),
+            false => None,
+        };
+        Ok(Self { config, run, set, machine, layout, checkpoint })
+    }
+
+    /// Trains, judges, tells.
+    pub(super) fn run(self, common: &Common) -> Result {
+        let start = Instant::now();
+        let data = self.layout.data(&self.machine, &self.set.train)?;
+        let valid = self.set.valid.as_ref().map(|t| self.layout.data(&self.machine, t)).transpose()?;
+        let mut trainer = match &self.checkpoint {
+            Some(archive) => Trainer::resume(self.machine.clone(), &data, archive).context(self.run.dir.display())?,
+            None => {
+                let plan = self.config.train.plan(&self.machine, &data)?;
+                Trainer::new(self.machine.clone(), plan, &data)?
+            }
+        };
+        if let Some(valid) = &valid {
+            trainer = trainer.with_valid(valid)?;
+        }
+        if !common.quiet {
+            self.introduce(&trainer);
+        }
+        let provenance = self.provenance();
+        let reason = self.train(&mut trainer, &data, &provenance, common)?;
+        let trained = start.elapsed().as_secs_f64();
+        if reason == INTERRUPTED {
+            if !common.quiet {
+                let dir = self.run.dir.display();
+                say!("interrupted after update {}; everything is saved.", grouped(trainer.update_count()));
+                say!("go on with: harmonium train {dir}");
+            }
+            return Err(Failure::Interrupted);
+        }
+        self.conclude(&trainer, &reason, trained, common)
+    }
+
+    fn train(&self, trainer: &mut Trainer<'_, f32>, data: &Data, provenance: &Provenance, common: &Common) -> Result<String> {
+        let updates = trainer.plan().updates();
+        let done = trainer.update_count();
+        let mut metrics = Metrics::new(self.run.metrics(), done, (updates / LINES).max(1))?;
+        let keep = self.config.run.keep.unwrap_or(KEEP);
+        let ratio = (updates.max(2) as f64).powf(1.0 / keep.max(1) as f64);
+        let mut trajectory = Trajectory::new(self.run.checkpoints(), ratio);
+        let mut keeper = Keeper {
+            run: &self.run,
+            stop: Stop::listen()?,
+            start: Instant::now(),
+            budget: self.config.run.time_budget,
+            every: self.config.run.checkpoint_every.unwrap_or(CHECKPOINT),
+            saved: Instant::now(),
+            provenance,
+        };
+        let mut progress = Progress::new(common.quiet, updates, data.states());
+        let outcome = match keep {
+            0 => trainer.run(&mut [&mut metrics, &mut progress, &mut keeper]),
+            _ => trainer.run(&mut [&mut metrics, &mut trajectory, &mut progress, &mut keeper]),
+        };
+        progress.finish();
+        Ok(outcome?.reason)
+    }
+
+    fn introduce(&self, trainer: &Trainer<'_, f32>) {
+        let name = self.config.data.name.as_deref().unwrap_or("data");
+        let held = |t: &Option<Table>, what: &str| {
+            t.as_ref().map(|t| format!(", {} {what}", grouped(t.rows() as u64))).unwrap_or_default()
+        };
+        let rows = grouped(self.set.train.rows() as u64);
+        let test = held(&self.set.test, "held out");
+        let valid = held(&self.set.valid, "to validate");
+        say!("{name}: {rows} rows to train{valid}{test}, {} columns", self.set.train.cols());
+        let layers = self.machine.members().iter().map(|m| {
+            let role = if m.role == Role::Hidden { "hidden" } else { "visible" };
+            format!("{} {role} {} units", m.layer.len(), m.layer.kind())
+        });
+        let params = trainer.plan().params();
+        say!("machine: {}", layers.collect::<Vec<_>>().join(", "));
+        say!(
+            "plan: {} · batch {} · {} updates · rate {}",
+            estimator_words(trainer.plan().estimator()),
+            trainer.plan().batch(),
+            grouped(trainer.plan().updates()),
+            params.rate.unwrap_or_default()
+        );
+        if trainer.update_count() > 0 {
+            say!("going on from update {}", grouped(trainer.update_count()));
+        }
+    }
+
+    fn provenance(&self) -> Provenance {
+        let details = [
+            ("schema", schema_to_json(&self.layout.schema)),
+            ("data", self.config.data.name.clone().unwrap_or_default()),
+            ("config", toml::to_string(&self.config).unwrap_or_default()),
+        ];
+        Provenance {
+            seed: self.config.train.seed,
+            details: details.map(|(k, v)| (k.into(), v)).into(),
+            ..Provenance::default()
+        }
+    }
+
+    /// Judges the model and says where everything is.
+    fn conclude(&self, trainer: &Trainer<'_, f32>, reason: &str, trained: f64, common: &Common) -> Result {
+        let machine = trainer.result();
+        let (name, table) = match &self.set.test {
+            Some(test) => ("test", test),
+            None => ("training", &self.set.train),
+        };
+        if !common.quiet {
+            say!("trained for {}: {reason}", duration(trained));
+        }
+        let evaluation = evaluate::judge(&machine, &self.layout, table, name, &evaluate::Effort::after_training(), common)?;
+        run::write(&self.run.evaluation(), true, evaluation.json().to_string().as_bytes())?;
+        self.run.note(&format!("{}", evaluation.json()))?;
+        let images = self.draw(&machine, common)?;
+        if common.json {
+            return put!("{}", self.summary(trainer, reason, trained, &evaluation));
+        }
+        if !common.quiet {
+            self.tell(&evaluation, images.as_deref())?;
+        }
+        Ok(())
+    }
+
+    /// Samples as a picture file, and their images.
+    fn draw(&self, machine: &Machine, common: &Common) -> Result<Option<Vec<picture::Picture>>> {
+        if self.layout.shape().is_none() {
+            return Ok(None);
+        }
+        let seed = common.seed.or(self.config.train.seed).unwrap_or(0);
+        let states = sample::chains(machine, 100, sample::SWEEPS, seed)?;
+        let table = self.layout.table(machine, states.states())?;
+        let Some(images) = picture::images(&table, 0..table.rows()) else { return Ok(None) };
+        let png = crate::commands::data::grid_png(&images);
+        run::write(&self.run.samples(), true, &png)?;
+        Ok(Some(images))
+    }
+
+    fn summary(&self, trainer: &Trainer<'_, f32>, reason: &str, trained: f64, evaluation: &Evaluation) -> serde_json::Value {
+        json!({
+            "run": self.run.dir,
+            "model": self.run.model(),
+            "updates": trainer.update_count(),
+            "reason": reason,
+            "seconds": trained,
+            "evaluation": evaluation.json(),
+        })
+    }
+
+    /// The last words: likelihood and verdict, a look at samples, where things are, what to try next.
+    fn tell(&self, evaluation: &Evaluation, images: Option<&[picture::Picture]>) -> Result {
+        put!("")?;
+        for line in evaluation.words() {
+            put!("{line}")?;
+        }
+        if let Some(images) = images.filter(|i| i[0].width <= 40) {
+            let across = (100 / (images[0].width + 2)).min(10);
+            let lines = if images[0].height <= 16 { 3 } else { 1 };
+            let shown: Vec<_> = images.iter().take(across * lines).cloned().collect();
+            put!("\nsamples:")?;
+            for line in picture::Picture::grid(&shown, across, 2, 0.0).half_blocks() {
+                put!("  {line}")?;
+            }
+        }
+        let dir = self.run.dir.display();
+        put!("\nmodel    {}", self.run.model().display())?;
+        if images.is_some() {
+            put!("samples  {}", self.run.samples().display())?;
+        }
+        put!("run      {dir} (config.toml, metrics.jsonl, checkpoints/, evaluation.json, log.txt)")?;
+        put!("\ntry next:")?;
+        put!("  harmonium sample {dir} -n 5")?;
+        let data = self.config.data.name.as_deref().unwrap_or("DATA");
+        put!("  harmonium score {dir} {data}")?;
+        put!("  harmonium report {dir}")
+    }
+}
+
+/// The data of a configuration in their parts; the configuration is completed.
+fn load(config: &mut Config) -> Result<Dataset> {
+    let data = &mut config.data;
+    let seed = *data.seed.get_or_insert(config.train.seed.unwrap_or(0));
+    let name = data.name.clone().ok_or_else(|| Failure::usage("the configuration names no data"))?;
+    let mut set = data.read.load(&name, seed)?;
+    let parsed = DataName::parse(&name)?;
+    let from_file = !matches!(parsed.source, Source::Generated(_));
+    if let Some(test) = &data.test {
+        set.test = Some(data.read.load_like(test, set.train.schema(), seed)?);
+    } else if set.test.is_none() {
+        let enough = from_file && parsed.part.is_none() && set.train.rows() >= SPLIT_FROM;
+        let chosen = data.split.get_or_insert_with(|| if enough { "0.1".into() } else { "0".into() });
+        if chosen.parse() != Ok(0.0) {
+            let split = data::split(chosen, seed)?.apply(set.train)?;
+            (set.train, set.test) = (split.train, split.test);
+        }
+    } else if let Some(split) = data.split.as_ref().filter(|s| s.parse() != Ok(0.0)) {
+        return Err(Failure::usage(format!(
+            "--split {split}: {name} has a test part already; leave out --split, or name {name}:all"
+        )));
+    }
+    if let Some(valid) = &data.valid {
+        set.valid = Some(data.read.load_like(valid, set.train.schema(), seed)?);
+    }
+    data.name = Some(lasting(&name, &parsed));
+    Ok(set)
+}
+
+/// The name of data that means the same from any folder.
+fn lasting(name: &str, parsed: &DataName) -> String {
+    match &parsed.source {
+        Source::File { path, .. } => {
+            let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+            let part = parsed.part.as_ref().map(|p| format!(":{p}")).unwrap_or_default();
+            format!("{}{part}", path.display())
+        }
+        _ => name.to_owned(),
+    }
+}
+
+/// Standard input cannot be read again: the run keeps a copy.
+fn keep_stdin(config: &mut Config, set: &Dataset, run: &Run) -> Result {
+    if config.data.name.as_deref() != Some("-") {
+        return Ok(());
+    }
+    let path = run.dir.join("data.csv");
+    harmonium_data::write_csv(&path, &set.train)?;
+    config.data.split = Some("0".into());
+    if let Some(test) = &set.test {
+        let path = run.dir.join("test.csv");
+        harmonium_data::write_csv(&path, test)?;
+        config.data.test = Some(path.display().to_string());
+    }
+    let path = std::path::absolute(&path).unwrap_or(path);
+    config.data.name = Some(path.display().to_string());
+    Ok(())
+}
+
+/// How many updates fit into a time: measured on updates that are thrown away.
+fn updates_within(budget: f64, config: &Config, machine: &Machine, data: &Data) -> Result<u64> {
+    let mut params = config.train.clone();
+    params.evaluate_every = Some(0);
+    let mut trainer = Trainer::new(machine.clone(), params.plan(machine, data)?, data)?;
+    let (start, probe) = (Instant::now(), (0.05 * budget).min(3.0));
+    let mut n = 0;
+    while n < 3 || start.elapsed().as_secs_f64() < probe {
+        trainer.update()?;
+        n += 1;
+    }
+    let each = start.elapsed().as_secs_f64() / n as f64;
+    // A tenth is left for evaluations, checkpoints and updates that grow slower as weights grow.
+    Ok(((0.9 * budget / each) as u64).max(10))
+}
+
+fn estimator_words(estimator: &harmonium::estimate::Estimator) -> String {
+    let value = serde_json::to_value(estimator).unwrap_or_default();
+    let mut words = vec![estimator.name().to_uppercase()];
+    for (key, x) in value.as_object().into_iter().flatten().filter(|(k, x)| *k != "name" && !x.is_null()) {
+        words.push(format!("{key} {x}"));
+    }
+    words.join(", ")
+}

@@ -1,0 +1,74 @@
+//! Observers of a run that belong to the command: signals, time, checkpoints, the log.
+
+use crate::output::duration;
+use crate::run::Run;
+use crate::signals::Stop;
+use harmonium::io::Provenance;
+use harmonium::train::{Control, Event, Observer, Trainer};
+use harmonium::{Error, Result};
+use std::time::Instant;
+
+/// Why a run was stopped from outside.
+pub(super) const INTERRUPTED: &str = "interrupted";
+
+/// Stops a run on a signal or when its time is over, and saves it from time to time.
+pub(super) struct Keeper<'a> {
+    pub(super) run: &'a Run,
+    pub(super) stop: Stop,
+    pub(super) start: Instant,
+    pub(super) budget: Option<f64>,
+    pub(super) every: f64,
+    pub(super) saved: Instant,
+    pub(super) provenance: &'a Provenance,
+}
+
+impl Keeper<'_> {
+    /// Name of the checkpoint that a run goes on from.
+    pub(super) fn path(run: &Run) -> std::path::PathBuf {
+        run.checkpoints().join("last.safetensors")
+    }
+
+    fn save(&mut self, trainer: &Trainer<'_, f32>) -> Result<()> {
+        trainer.checkpoint().save(Self::path(self.run))?;
+        trainer.result().save(self.run.model(), self.provenance)?;
+        self.saved = Instant::now();
+        Ok(())
+    }
+
+    fn note(&self, line: &str) -> Result<()> {
+        let path = self.run.log();
+        let fail = |e: crate::error::Failure| match e {
+            crate::error::Failure::Failed(why) => Error::Format { path, why },
+            _ => Error::Format { path, why: "cannot write".into() },
+        };
+        self.run.note(&format!("{:>9.2} s  {line}", self.start.elapsed().as_secs_f64())).map_err(fail)
+    }
+}
+
+impl Observer<f32> for Keeper<'_> {
+    fn notice(&mut self, event: &Event, trainer: &Trainer<'_, f32>) -> Result<Control> {
+        match event {
+            Event::Started { update } => self.note(&format!("training from update {update}"))?,
+            Event::Settled { .. } => {
+                if self.saved.elapsed().as_secs_f64() > self.every {
+                    self.save(trainer)?;
+                }
+                if self.stop.asked() {
+                    return Ok(Control::Stop(INTERRUPTED.into()));
+                }
+                if let Some(budget) = self.budget.filter(|&b| self.start.elapsed().as_secs_f64() > b) {
+                    return Ok(Control::Stop(format!("the time budget of {} is used up", duration(budget))));
+                }
+            }
+            Event::Undone { update, why, rate_factor } => {
+                self.note(&format!("update {update} undone: {why}; learning rate × {rate_factor}"))?;
+            }
+            Event::Stopped { update, reason } => {
+                self.save(trainer)?;
+                self.note(&format!("stopped at update {update}: {reason}"))?;
+            }
+            _ => {}
+        }
+        Ok(Control::Continue)
+    }
+}
