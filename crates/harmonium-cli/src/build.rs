@@ -61,7 +61,9 @@ fn hidden_units(config: &MachineConfig, kind: MachineKind, visible: usize) -> Re
         _ if hidden.contains(&0) => wrong("a hidden layer has at least one unit"),
         (MachineKind::FullyVisible, 1..) => wrong("a fully visible machine has no hidden units"),
         (MachineKind::FullyVisible, 0) | (MachineKind::Deep, 2..) => Ok(hidden),
-        (MachineKind::Deep, _) => wrong("a deep machine has at least two hidden layers, as in --hidden 100,50"),
+        (MachineKind::Deep, _) => {
+            wrong("a deep machine has at least two hidden layers, as in --hidden 100,50")
+        }
         (_, 1) => Ok(hidden),
         _ => wrong("one hidden layer is expected; several make a deep machine (--machine deep)"),
     }
@@ -114,6 +116,8 @@ fn count_kind(word: &str) -> Result<Kind> {
     match (word, word.strip_prefix("binomial:").map(str::parse)) {
         ("poisson", _) => Ok(Kind::Poisson),
         (_, Some(Ok(n))) if n >= 1 => Ok(Kind::Binomial { n }),
-        _ => Err(Failure::usage(format!("--counts {word}: expected poisson, or binomial:N with the largest count N"))),
+        _ => Err(Failure::usage(format!(
+            "--counts {word}: expected poisson, or binomial:N with the largest count N"
+        ))),
     }
 }

@@ -106,7 +106,9 @@ impl Config {
     /// The configuration as text, with a word on what it is.
     pub(crate) fn text(&self) -> Result<String> {
         let toml = toml::to_string(self).map_err(|e| Failure::new(format!("config.toml: {e}")))?;
-        Ok(format!("# Everything this run depends on; `harmonium train --config` with this file repeats it.\n\n{toml}"))
+        Ok(format!(
+            "# Everything this run depends on; `harmonium train --config` with this file repeats it.\n\n{toml}"
+        ))
     }
 }
 

@@ -67,7 +67,8 @@ impl DataArgs {
             let (pattern, kind) = rule.rsplit_once('=').ok_or_else(|| {
                 Failure::usage(format!("--column {rule}: expected COLUMN=KIND, as in --column age=real"))
             })?;
-            let kind: Kind = kind.parse().map_err(|e| Failure::usage(format!("--column {rule}: {e}")))?;
+            let kind: Kind =
+                kind.parse().map_err(|e| Failure::usage(format!("--column {rule}: {e}")))?;
             overrides.set_kind(pattern, kind);
         }
         if let Some(column) = &self.label {
@@ -84,7 +85,15 @@ impl DataArgs {
         }
         let reweight = Some(self.reweight.unwrap_or(0.8)).filter(|&x| x > 0.0);
         let threads = rayon::current_num_threads();
-        Ok(ReadOptions { overrides, seed, header: self.header, alphabet, reweight, threads, ..Default::default() })
+        Ok(ReadOptions {
+            overrides,
+            seed,
+            header: self.header,
+            alphabet,
+            reweight,
+            threads,
+            ..Default::default()
+        })
     }
 
     /// The data of this name, in parts where it has some.

@@ -69,12 +69,12 @@ fn unit_kind(block: &Block, counts: Option<Kind>) -> Kind {
         (hd::Kind::Spin, _) => Kind::Spin,
         (hd::Kind::Categorical, _) => Kind::Potts { q: block.states.max(1) as u32 },
         (hd::Kind::Real, _) => Kind::Gaussian,
-        (hd::Kind::Count, Values::Codes(codes)) => counts.unwrap_or_else(|| {
-            match codes.values().iter().copied().max().unwrap_or(1).max(1) {
+        (hd::Kind::Count, Values::Codes(codes)) => {
+            counts.unwrap_or_else(|| match codes.values().iter().copied().max().unwrap_or(1).max(1) {
                 n if n <= LARGEST_BINOMIAL => Kind::Binomial { n },
                 _ => Kind::Poisson,
-            }
-        }),
+            })
+        }
         _ => Kind::Binary,
     }
 }
@@ -85,7 +85,8 @@ impl Layout {
     pub(crate) fn new(schema: Arc<Schema>, machine: &Machine) -> Result<Self> {
         let groups = schema.groups();
         let visible: Vec<usize> = machine.with_role(Role::Visible).collect();
-        let classes = schema.columns.iter().find(|c| c.kind == hd::Kind::Label).map(|c| c.categories.len());
+        let classes =
+            schema.columns.iter().find(|c| c.kind == hd::Kind::Label).map(|c| c.categories.len());
         let labels = visible.iter().copied().find(|&l| {
             let m = &machine.members()[l];
             m.name == LABELS && Some(m.layer.kind().columns()) == classes && m.layer.len() == 1
@@ -145,7 +146,11 @@ impl Layout {
     }
 
     /// The rows of a table as states, and which entries of which layers are known where some are missing.
-    pub(crate) fn states(&self, machine: &Machine, table: &Table) -> Result<(States, Vec<(usize, Bits)>)> {
+    pub(crate) fn states(
+        &self,
+        machine: &Machine,
+        table: &Table,
+    ) -> Result<(States, Vec<(usize, Bits)>)> {
         let rows = table.rows();
         let mut states = States::empty(machine.len(), rows);
         let mut known = Vec::new();
@@ -199,14 +204,18 @@ impl Layout {
         if self.label_column() == Some(place) {
             return self.labels.map(|l| (l, 0));
         }
-        self.schema.groups().iter().zip(&self.layers).find_map(|(group, &l)| {
-            group.columns.iter().position(|&c| c == place).map(|unit| (l, unit))
-        })
+        self.schema
+            .groups()
+            .iter()
+            .zip(&self.layers)
+            .find_map(|(group, &l)| group.columns.iter().position(|&c| c == place).map(|unit| (l, unit)))
     }
 
     /// Height and width, when every row is an image.
     pub(crate) fn shape(&self) -> Option<[usize; 2]> {
-        self.schema.shape.filter(|[h, w]| self.layers.len() == 1 && h * w == self.schema.groups()[0].columns.len())
+        self.schema
+            .shape
+            .filter(|[h, w]| self.layers.len() == 1 && h * w == self.schema.groups()[0].columns.len())
     }
 }
 
@@ -229,16 +238,21 @@ fn kinds_fit(kind: Kind, group: &hd::Group) -> bool {
 
 fn mismatch(schema: &Schema, block: &Block, error: harmonium::Error) -> Failure {
     let first = &schema.columns[block.columns[0]].name;
-    Failure::new(format!("columns of kind {} (from {first:?} on) do not fit the model: {error}", block.kind))
+    Failure::new(format!(
+        "columns of kind {} (from {first:?} on) do not fit the model: {error}",
+        block.kind
+    ))
 }
 
 fn batch(block: &Block, rows: usize) -> Batch<f32> {
     match &block.values {
         Values::Bits(bits) => Batch::Bits(
-            Bits::from_words(rows, bits.cols(), bits.words().to_vec()).expect("equal packing, padding zero"),
+            Bits::from_words(rows, bits.cols(), bits.words().to_vec())
+                .expect("equal packing, padding zero"),
         ),
         Values::Codes(codes) => Batch::Codes(
-            Array2::from_shape_vec((rows, codes.cols()), codes.values().to_vec()).expect("rows × cols values"),
+            Array2::from_shape_vec((rows, codes.cols()), codes.values().to_vec())
+                .expect("rows × cols values"),
         ),
         Values::Reals(reals) => {
             // Missing reals are NaN in a table; what stands there does not matter, but must be finite.

@@ -5,24 +5,24 @@ use std::io::{ErrorKind, IsTerminal, Write};
 
 /// Writes a line of the result to standard output.
 macro_rules! put {
-    ($($arg:tt)*) => { $crate::output::put(format_args!($($arg)*)) };
+    ($($arg:tt)*) => { $crate::output::put_line(format_args!($($arg)*)) };
 }
 pub(crate) use put;
 
 /// Writes a line to standard error, where nobody minds whether it arrives.
 macro_rules! say {
-    ($($arg:tt)*) => { $crate::output::say(format_args!($($arg)*)) };
+    ($($arg:tt)*) => { $crate::output::say_line(format_args!($($arg)*)) };
 }
 pub(crate) use say;
 
 /// See [`put!`].
-pub(crate) fn put(line: std::fmt::Arguments<'_>) -> Result {
+pub(crate) fn put_line(line: std::fmt::Arguments<'_>) -> Result {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{line}").and_then(|()| out.flush()).map_err(pipe)
 }
 
 /// See [`say!`].
-pub(crate) fn say(line: std::fmt::Arguments<'_>) {
+pub(crate) fn say_line(line: std::fmt::Arguments<'_>) {
     let _ = writeln!(std::io::stderr().lock(), "{line}");
 }
 

@@ -57,7 +57,8 @@ impl Picture {
 
     /// The picture as a grey PNG.
     pub(crate) fn png(&self) -> Vec<u8> {
-        let bytes: Vec<u8> = self.pixels.iter().map(|x| (x.clamp(0.0, 1.0) * 255.0).round() as u8).collect();
+        let bytes: Vec<u8> =
+            self.pixels.iter().map(|x| (x.clamp(0.0, 1.0) * 255.0).round() as u8).collect();
         encode(self.width, self.height, png::ColorType::Grayscale, &bytes)
     }
 }
@@ -99,7 +100,8 @@ fn range(table: &Table) -> Option<(f64, f64)> {
         Kind::Binary => (0.0, 1.0),
         Kind::Spin => (-1.0, 1.0),
         _ => {
-            let all = (0..table.rows()).flat_map(|r| (0..block.cols()).filter_map(move |j| block.number(r, j)));
+            let all = (0..table.rows())
+                .flat_map(|r| (0..block.cols()).filter_map(move |j| block.number(r, j)));
             let (low, high) = all.fold((f64::MAX, f64::MIN), |(a, b), x| (a.min(x), b.max(x)));
             if high > low { (low, high) } else { (low - 1.0, low + 1.0) }
         }

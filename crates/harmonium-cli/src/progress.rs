@@ -29,7 +29,8 @@ impl Progress {
         let step = data.rows().div_ceil(500).max(1);
         let rows = data.select(&(0..data.rows()).step_by(step).collect::<Vec<_>>());
         let bar = (!quiet && is_live()).then(|| {
-            let bar = ProgressBar::with_draw_target(Some(updates), ProgressDrawTarget::stderr_with_hz(8));
+            let bar =
+                ProgressBar::with_draw_target(Some(updates), ProgressDrawTarget::stderr_with_hz(8));
             let style = ProgressStyle::with_template("{bar:24.cyan/dim} {percent:>3}% {msg}");
             bar.set_style(style.expect("a valid template").progress_chars("━╸─"));
             bar.enable_steady_tick(Duration::from_millis(250));
@@ -162,7 +163,8 @@ pub(crate) fn sparkline(series: &[f64], width: usize) -> String {
     let step = series.len().div_ceil(width).max(1);
     let picked: Vec<f64> = series.iter().rev().step_by(step).rev().copied().collect();
     let (low, high) = picked.iter().fold((f64::MAX, f64::MIN), |(a, b), &x| (a.min(x), b.max(x)));
-    let bar = |x: &f64| BARS[(((x - low) / (high - low).max(1e-12)) * 7.0).round().clamp(0.0, 7.0) as usize];
+    let bar =
+        |x: &f64| BARS[(((x - low) / (high - low).max(1e-12)) * 7.0).round().clamp(0.0, 7.0) as usize];
     picked.iter().map(bar).collect()
 }
 

@@ -74,7 +74,9 @@ fn list(common: &Common) -> Result {
     for e in entries {
         put!("{:<18} {:<8} {}", e.name, e.size, e.about)?;
     }
-    put!("\nSize and options follow the name: ising:32x32,t=2.3,rows=5000 or mnist:test. Any file is data, too.")
+    put!(
+        "\nSize and options follow the name: ising:32x32,t=2.3,rows=5000 or mnist:test. Any file is data, too."
+    )
 }
 
 fn describe(args: &Describe, common: &Common) -> Result {
@@ -115,9 +117,11 @@ fn describe(args: &Describe, common: &Common) -> Result {
 
 fn summary(name: &str, set: &Dataset) -> serde_json::Value {
     let table = &set.train;
-    let columns = table.schema().columns.iter().map(|c| {
-        json!({"name": c.name, "kind": c.kind.name(), "categories": c.categories[..]})
-    });
+    let columns = table
+        .schema()
+        .columns
+        .iter()
+        .map(|c| json!({"name": c.name, "kind": c.kind.name(), "categories": c.categories[..]}));
     json!({
         "name": name,
         "rows": {

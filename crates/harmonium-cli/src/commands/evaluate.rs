@@ -49,7 +49,14 @@ impl Evaluation {
 }
 
 /// Judges a machine on a table.
-pub(crate) fn judge(machine: &Machine, layout: &Layout, table: &Table, _: &str, effort: &Effort, _: &Common) -> Result<Evaluation> {
+pub(crate) fn judge(
+    machine: &Machine,
+    layout: &Layout,
+    table: &Table,
+    _: &str,
+    effort: &Effort,
+    _: &Common,
+) -> Result<Evaluation> {
     let (states, _) = layout.states(machine, table)?;
     let mean = machine.exact().within(effort.seconds).log_likelihood(&states, None).ok();
     Ok(Evaluation { mean })
@@ -59,7 +66,8 @@ impl EvaluateArgs {
     pub(crate) fn run(self, common: &Common) -> Result {
         let model = Model::open(&self.model)?;
         let table = self.read.load_like(&self.data, &model.layout.schema, common.seed.unwrap_or(0))?;
-        let evaluation = judge(&model.machine, &model.layout, &table, &self.data, &Effort::after_training(), common)?;
+        let evaluation =
+            judge(&model.machine, &model.layout, &table, &self.data, &Effort::after_training(), common)?;
         put!("{}", evaluation.json())
     }
 }

@@ -174,12 +174,14 @@ impl TrainArgs {
             train.estimator = Some(estimator(self.estimator.as_deref(), self.sweeps, self.chains, old)?);
         }
         if let Some(word) = &self.optimiser {
-            let mu = if matches!(word.as_str(), "momentum" | "nesterov") { json!(0.9) } else { Value::Null };
+            let mu =
+                if matches!(word.as_str(), "momentum" | "nesterov") { json!(0.9) } else { Value::Null };
             train.optimiser = Some(named::<Optimiser>("--optimiser", word, &[("mu", mu)])?);
         }
         if let Some(word) = &self.form {
             let form = serde_json::from_value::<Form>(json!(word));
-            train.form = Some(form.map_err(|e| Failure::usage(format!("--form {word}: {}", tidy(word, &e))))?);
+            train.form =
+                Some(form.map_err(|e| Failure::usage(format!("--form {word}: {}", tidy(word, &e))))?);
         }
         Ok(config)
     }
@@ -208,12 +210,17 @@ fn estimator(
 }
 
 /// A setting that is a name with options, from its name as typed.
-fn named<T: serde::de::DeserializeOwned>(flag: &str, name: &str, settings: &[(&str, Value)]) -> Result<T> {
+fn named<T: serde::de::DeserializeOwned>(
+    flag: &str,
+    name: &str,
+    settings: &[(&str, Value)],
+) -> Result<T> {
     let mut object = json!({ "name": name });
     for (key, x) in settings.iter().filter(|(_, x)| !x.is_null()) {
         object[*key] = x.clone();
     }
-    serde_json::from_value(object).map_err(|e| Failure::usage(format!("{flag} {name}: {}", tidy(name, &e))))
+    serde_json::from_value(object)
+        .map_err(|e| Failure::usage(format!("{flag} {name}: {}", tidy(name, &e))))
 }
 
 /// What serde says of an unknown name or setting, in words that fit flags.

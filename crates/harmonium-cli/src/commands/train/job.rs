@@ -77,7 +77,9 @@ impl Job {
         let data = self.layout.data(&self.machine, &self.set.train)?;
         let valid = self.set.valid.as_ref().map(|t| self.layout.data(&self.machine, t)).transpose()?;
         let mut trainer = match &self.checkpoint {
-            Some(archive) => Trainer::resume(self.machine.clone(), &data, archive).context(self.run.dir.display())?,
+            Some(archive) => {
+                Trainer::resume(self.machine.clone(), &data, archive).context(self.run.dir.display())?
+            }
             None => {
                 let plan = self.config.train.plan(&self.machine, &data)?;
                 Trainer::new(self.machine.clone(), plan, &data)?
@@ -95,7 +97,10 @@ impl Job {
         if reason == INTERRUPTED {
             if !common.quiet {
                 let dir = self.run.dir.display();
-                say!("interrupted after update {}; everything is saved.", grouped(trainer.update_count()));
+                say!(
+                    "interrupted after update {}; everything is saved.",
+                    grouped(trainer.update_count())
+                );
                 say!("go on with: harmonium train {dir}");
             }
             return Err(Failure::Interrupted);
@@ -103,7 +108,13 @@ impl Job {
         self.conclude(&trainer, &reason, trained, common)
     }
 
-    fn train(&self, trainer: &mut Trainer<'_, f32>, data: &Data, provenance: &Provenance, common: &Common) -> Result<String> {
+    fn train(
+        &self,
+        trainer: &mut Trainer<'_, f32>,
+        data: &Data,
+        provenance: &Provenance,
+        common: &Common,
+    ) -> Result<String> {
         let updates = trainer.plan().updates();
         let done = trainer.update_count();
         let mut metrics = Metrics::new(self.run.metrics(), done, (updates / LINES).max(1))?;
@@ -169,7 +180,13 @@ impl Job {
     }
 
     /// Judges the model and says where everything is.
-    fn conclude(&self, trainer: &Trainer<'_, f32>, reason: &str, trained: f64, common: &Common) -> Result {
+    fn conclude(
+        &self,
+        trainer: &Trainer<'_, f32>,
+        reason: &str,
+        trained: f64,
+        common: &Common,
+    ) -> Result {
         let machine = trainer.result();
         let (name, table) = match &self.set.test {
             Some(test) => ("test", test),
@@ -178,7 +195,14 @@ impl Job {
         if !common.quiet {
             say!("trained for {}: {reason}", duration(trained));
         }
-        let evaluation = evaluate::judge(&machine, &self.layout, table, name, &evaluate::Effort::after_training(), common)?;
+        let evaluation = evaluate::judge(
+            &machine,
+            &self.layout,
+            table,
+            name,
+            &evaluate::Effort::after_training(),
+            common,
+        )?;
         run::write(&self.run.evaluation(), true, evaluation.json().to_string().as_bytes())?;
         self.run.note(&format!("{}", evaluation.json()))?;
         let images = self.draw(&machine, common)?;
@@ -205,7 +229,13 @@ impl Job {
         Ok(Some(images))
     }
 
-    fn summary(&self, trainer: &Trainer<'_, f32>, reason: &str, trained: f64, evaluation: &Evaluation) -> serde_json::Value {
+    fn summary(
+        &self,
+        trainer: &Trainer<'_, f32>,
+        reason: &str,
+        trained: f64,
+        evaluation: &Evaluation,
+    ) -> serde_json::Value {
         json!({
             "run": self.run.dir,
             "model": self.run.model(),
@@ -323,7 +353,8 @@ fn updates_within(budget: f64, config: &Config, machine: &Machine, data: &Data) 
 fn estimator_words(estimator: &harmonium::estimate::Estimator) -> String {
     let value = serde_json::to_value(estimator).unwrap_or_default();
     let mut words = vec![estimator.name().to_uppercase()];
-    for (key, x) in value.as_object().into_iter().flatten().filter(|(k, x)| *k != "name" && !x.is_null()) {
+    for (key, x) in value.as_object().into_iter().flatten().filter(|(k, x)| *k != "name" && !x.is_null())
+    {
         words.push(format!("{key} {x}"));
     }
     words.join(", ")

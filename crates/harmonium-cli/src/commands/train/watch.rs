@@ -57,7 +57,10 @@ impl Observer<f32> for Keeper<'_> {
                     return Ok(Control::Stop(INTERRUPTED.into()));
                 }
                 if let Some(budget) = self.budget.filter(|&b| self.start.elapsed().as_secs_f64() > b) {
-                    return Ok(Control::Stop(format!("the time budget of {} is used up", duration(budget))));
+                    return Ok(Control::Stop(format!(
+                        "the time budget of {} is used up",
+                        duration(budget)
+                    )));
                 }
             }
             Event::Undone { update, why, rate_factor } => {
