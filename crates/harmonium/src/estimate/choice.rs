@@ -2,8 +2,8 @@
 
 use super::applicable;
 use super::{
-    Cd, Exact, Fpcd, FpcdParams, Jarzynski, JarzynskiParams, NegativePhase, Pcd, Pl, Pt, PtParams, Ptt,
-    PttParams, Tap, TapParams, Ucd, UcdParams,
+    Cd, Exact, Fpcd, FpcdParams, Jarzynski, JarzynskiParams, Labels, LabelsParams, NegativePhase, Pcd,
+    Pl, Pt, PtParams, Ptt, PttParams, Tap, TapParams, Ucd, UcdParams,
 };
 use crate::sample::{Order, purpose, sweep};
 use crate::{Clamps, Error, Key, Machine, Real, Result, Role, States};
@@ -47,6 +47,8 @@ pub enum Estimator {
     Ucd(UcdParams),
     /// Persistent chains with Jarzynski's weights.
     Jarzynski(JarzynskiParams),
+    /// Labels averaged over exactly: discriminative, or mixed with one of the others.
+    Labels(LabelsParams),
 }
 
 /// What an estimator is made from.
@@ -110,6 +112,7 @@ impl Estimator {
         Self::Pl,
         Self::Ucd(UcdParams::DEFAULT),
         Self::Jarzynski(JarzynskiParams::DEFAULT),
+        Self::Labels(LabelsParams::DEFAULT),
     ];
 
     /// Name, as in configurations.
@@ -125,6 +128,7 @@ impl Estimator {
             Self::Pl => "pl",
             Self::Ucd(_) => "ucd",
             Self::Jarzynski(_) => "jarzynski",
+            Self::Labels(_) => "labels",
         }
     }
 
@@ -152,6 +156,9 @@ impl Estimator {
                 applicable::hidden_coupled(machine).or_else(|| applicable::infinite_sum(machine))
             }
             Self::Ucd(_) => applicable::lateral(machine),
+            Self::Labels(p) => super::labels::label_layer(p, machine)
+                .err()
+                .or_else(|| p.generative.as_ref().and_then(|g| g.obstacle(machine))),
         }
     }
 
@@ -189,6 +196,7 @@ impl Estimator {
             Self::Pl => Box::new(Pl::new(setup)?),
             Self::Ucd(params) => Box::new(Ucd::new(setup, params.clone())?),
             Self::Jarzynski(params) => Box::new(Jarzynski::new(setup, params.clone())?),
+            Self::Labels(params) => Box::new(Labels::new(setup, params)?),
         })
     }
 }

@@ -13,6 +13,7 @@ mod metrics;
 mod optimise;
 mod params;
 mod plan;
+mod stack;
 mod trainer;
 mod watch;
 
@@ -23,4 +24,5 @@ pub use event::{Control, Evaluated, Event, Observer, Outcome, Updated};
 pub use metrics::{Metrics, object as event_object};
 pub use params::{Form, Init, Optimiser, Regulariser, Schedule, TrainParams};
 pub use plan::TrainPlan;
+pub use stack::Stack;
 pub use trainer::{Judge, Judgement, Trainer};

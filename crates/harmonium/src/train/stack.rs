@@ -1,0 +1,97 @@
+//! Greedy stacking: machines trained one on the hidden states of the other, and the deep machine they become.
+
+use super::{Data, Observer, TrainParams, Trainer};
+use crate::sample::purpose;
+use crate::{Error, Key, Layer, Machine, Real, Result};
+
+/// RBMs on top of each other: a deep belief network, whose top pair is undirected and whose lower levels
+/// send their states down.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stack<T = f32> {
+    levels: Vec<Machine<T>>,
+}
+
+impl<T: Real> Stack<T> {
+    /// Trains an RBM of `visible` and the first of `hidden` on the data, the next on its hidden states, and
+    /// so on. `observers` hear of all levels, one after the other.
+    ///
+    /// # Errors
+    /// No hidden layer, data that do not fit, or whatever training may refuse.
+    pub fn train(
+        visible: Layer<T>,
+        hidden: &[Layer<T>],
+        params: &TrainParams,
+        data: &Data<T>,
+        observers: &mut [&mut dyn Observer<T>],
+    ) -> Result<Self> {
+        if hidden.is_empty() {
+            return Err(Error::shape("hidden layers of a stack", "at least one", 0));
+        }
+        let mut levels = Vec::new();
+        let (mut below, mut data) = (visible, data.clone());
+        for (k, h) in hidden.iter().enumerate() {
+            let machine = Machine::rbm(below, h.clone());
+            let plan = params.plan(&machine, &data)?;
+            let mut trainer = Trainer::new(machine, plan, &data)?;
+            trainer.run(observers)?;
+            let machine = trainer.result();
+            drop(trainer);
+            if k + 1 < hidden.len() {
+                data = up(&machine, &data, params.seed.unwrap_or(0), k)?;
+            }
+            // Parameters of the next level start afresh; its kind and size are those of this hidden layer.
+            below = Layer::new(h.kind(), h.len());
+            levels.push(machine);
+        }
+        Ok(Self { levels })
+    }
+
+    /// The machines, from the data upwards.
+    pub fn levels(&self) -> &[Machine<T>] {
+        &self.levels
+    }
+
+    /// The deep Boltzmann machine with the weights of all levels.
+    ///
+    /// A layer in the middle hears from below and from above. It keeps the parameters of the machine below it,
+    /// less what arrives from above on average, $c \leftarrow c - W'\langle h'\rangle_{\text{data}}$, so that
+    /// the deep machine starts near the lowest one and the levels above it act through their fluctuations.
+    ///
+    /// # Errors
+    /// Data that do not fit.
+    pub fn to_deep(&self, data: &Data<T>, seed: u64) -> Result<Machine<T>> {
+        let visible = self.levels[0].layer(0).clone();
+        let hidden: Vec<Layer<T>> = self.levels.iter().map(|m| m.layer(1).clone()).collect();
+        let mut deep = Machine::deep(visible, hidden);
+        let mut data = data.clone();
+        for (k, level) in self.levels.iter().enumerate() {
+            deep.coupling_mut(k).w_mut().assign(level.couplings()[0].w());
+            if k > 0 {
+                let moments = level.at(1.0).moments(data.states(), &[1], data.wts())?;
+                let h = level.layer(1);
+                let mean = |j: usize| super::coordinates::mean(h.kind(), &moments.layers[1], j);
+                let mean = ndarray::Array1::from_iter((0..h.width()).map(mean));
+                let above = level.couplings()[0].w().dot(&mean);
+                let kind = deep.layer(k).kind();
+                for row in super::coordinates::linear_rows(kind) {
+                    let mut theta = deep.layer_mut(k).params_mut().row_mut(row);
+                    theta.zip_mut_with(&above, |t, &x| *t -= x);
+                }
+            }
+            data = up(level, &data, seed, k)?;
+        }
+        Ok(deep)
+    }
+}
+
+/// Hidden states of a level given its data: the data of the next level.
+fn up<T: Real>(machine: &Machine<T>, data: &Data<T>, seed: u64, level: usize) -> Result<Data<T>> {
+    let key = Key { seed, purpose: purpose::DATA, block: 1 + level as u32, sweep: u64::MAX };
+    let h = machine.at(1.0).sample(1, data.states(), key)?;
+    let next = Machine::rbm(machine.layer(1).clone(), machine.layer(0).clone());
+    let mut up = Data::new(next.data(vec![h])?);
+    if let Some(wts) = data.wts() {
+        up = up.with_weights(wts.to_vec())?;
+    }
+    Ok(up)
+}

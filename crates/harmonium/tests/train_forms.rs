@@ -1,0 +1,176 @@
+//! Coordinates of the gradient: the model does not depend on them, and weights count as repetitions.
+
+use harmonium::estimate::Estimator;
+use harmonium::train::{Data, Form, Init, Optimiser, Schedule, TrainParams, Trainer};
+use harmonium::{Batch, Bits, Key, Kind, Layer, Machine, Parameters};
+
+const N: usize = 5;
+const M: usize = 4;
+
+fn noise(i: u64) -> f64 {
+    let key = Key { seed: 9, purpose: 0, block: 0, sweep: i };
+    key.hash() as f64 / u64::MAX as f64 - 0.5
+}
+
+fn machine() -> Machine<f64> {
+    let v = Layer::new(Kind::Binary, N);
+    let mut m = Machine::rbm(v, Layer::new(Kind::Binary, M));
+    let mut i = 0;
+    let mut next = || {
+        i += 1;
+        noise(i)
+    };
+    let mut p = m.parameters();
+    p.arrays_mut().for_each(|a| a.mapv_inplace(|_| next()));
+    m.set_parameters(&p).unwrap();
+    m
+}
+
+fn bits(rows: usize) -> Bits {
+    Bits::from_fn(rows, N, |r, j| noise((1000 + 7 * r + j) as u64) > 0.3 * (j as f64) - 0.4)
+}
+
+fn data(m: &Machine<f64>, bits: Bits) -> Data<f64> {
+    Data::new(m.data(vec![Batch::Bits(bits)]).unwrap())
+}
+
+fn params(form: Form, optimiser: Optimiser) -> TrainParams {
+    TrainParams {
+        estimator: Some(Estimator::Exact),
+        init: Some(Init::Keep),
+        form: Some(form),
+        optimiser: Some(optimiser),
+        rate: Some(0.05),
+        updates: Some(50),
+        average: Some(0),
+        evaluate_every: Some(0),
+        ..TrainParams::default()
+    }
+}
+
+fn trained(m: Machine<f64>, d: &Data<f64>, params: &TrainParams) -> Machine<f64> {
+    let plan = params.plan(&m, d).unwrap();
+    let mut t = Trainer::new(m, plan, d).unwrap();
+    t.run(&mut []).unwrap();
+    t.machine().clone()
+}
+
+/// ln p(v) of all rows straight from the energy in the coordinates, normalised by brute force.
+fn log_likelihood(p: &Parameters<f64>, t: &Trainer<'_, f64>, rows: &Bits) -> f64 {
+    let c = t.coordinates();
+    let bit = |x: usize, j: usize| (x >> j & 1) as f64;
+    let scaled = |l: usize, j: usize, x: f64| (x - c.centre(l)[j]) / c.scale(l)[j];
+    let weight = |v: usize| -> f64 {
+        (0..1 << M)
+            .map(|h| {
+                let mut e = 0.0;
+                for i in 0..N {
+                    e += p.layers[0][[0, i]] * bit(v, i);
+                    for j in 0..M {
+                        let (x, y) = (scaled(0, i, bit(v, i)), scaled(1, j, bit(h, j)));
+                        e += p.couplings[0][[i, j]] * x * y;
+                    }
+                }
+                e += (0..M).map(|j| p.layers[1][[0, j]] * bit(h, j)).sum::<f64>();
+                e.exp()
+            })
+            .sum()
+    };
+    let z: f64 = (0..1 << N).map(weight).sum();
+    let row = |r: usize| (0..N).fold(0, |v, j| v | usize::from(rows.get(r, j)) << j);
+    (0..rows.rows()).map(|r| (weight(row(r)) / z).ln()).sum::<f64>() / rows.rows() as f64
+}
+
+#[test]
+fn the_likelihood_is_the_same_in_all_coordinates() {
+    let d = data(&machine(), bits(40));
+    for form in [Form::Plain, Form::Centred, Form::Standardised] {
+        let plan = params(form, Optimiser::Sgd).plan(&machine(), &d).unwrap();
+        let mut t = Trainer::new(machine(), plan, &d).unwrap();
+        t.run(&mut []).unwrap();
+        let exact = t.machine().exact().log_likelihood(d.states(), None).unwrap();
+        let expressed = t.coordinates().express(t.machine());
+        let naive = log_likelihood(&expressed, &t, &bits(40));
+        assert!((exact - naive).abs() < 1e-9, "{form:?}: {exact} {naive}");
+        let mut restored = t.coordinates().restore(t.machine(), &expressed);
+        restored.add(-1.0, &t.machine().parameters());
+        assert!(restored.norm() < 1e-12, "{form:?}");
+        if form != Form::Plain {
+            assert!(t.coordinates().centre(1).iter().all(|&x| x > 0.1));
+        }
+    }
+}
+
+#[test]
+fn centred_training_does_not_see_flipped_bits() {
+    let flipped = [true, false, true, true, false];
+    let m = machine();
+    let mut mirror = m.clone();
+    // v → 1 − v: the row of W changes sign and its weights move into c.
+    let w = m.couplings()[0].w().clone();
+    for i in (0..N).filter(|&i| flipped[i]) {
+        mirror.layer_mut(0).params_mut()[[0, i]] *= -1.0;
+        for j in 0..M {
+            mirror.coupling_mut(0).w_mut()[[i, j]] *= -1.0;
+            mirror.layer_mut(1).params_mut()[[0, j]] += w[[i, j]];
+        }
+    }
+    let rows = bits(40);
+    let d = data(&m, rows.clone());
+    let e = data(&m, Bits::from_fn(40, N, |r, j| rows.get(r, j) != flipped[j]));
+    let optimisers = [
+        Optimiser::Sgd,
+        Optimiser::Nesterov { mu: 0.9 },
+        Optimiser::Adam { beta1: 0.9, beta2: 0.99, epsilon: 1e-8 },
+    ];
+    for optimiser in optimisers {
+        let differ = |form: Form| {
+            let params = params(form, optimiser);
+            let (a, b) = (trained(m.clone(), &d, &params), trained(mirror.clone(), &e, &params));
+            let a = a.exact().log_likelihood(d.states(), None).unwrap();
+            let b = b.exact().log_likelihood(e.states(), None).unwrap();
+            (a - b).abs()
+        };
+        assert!(differ(Form::Centred) < 1e-9, "{optimiser:?}");
+        assert!(differ(Form::Standardised) < 1e-9, "{optimiser:?}");
+        assert!(differ(Form::Plain) > 1e-6, "{optimiser:?}: the test would see a difference");
+    }
+}
+
+#[test]
+fn a_weight_is_a_repetition() {
+    let rows = bits(12);
+    let wts: Vec<f64> = (0..12).map(|r| [1.0, 3.0, 0.0, 2.0][r % 4]).collect();
+    let repeated: Vec<usize> = (0..12).flat_map(|r| std::iter::repeat_n(r, wts[r] as usize)).collect();
+    let m = machine();
+    let all = data(&m, rows);
+    let (long, short) = (all.select(&repeated), all.clone().with_weights(wts).unwrap());
+    for form in [Form::Plain, Form::Centred, Form::Standardised] {
+        let params = params(form, Optimiser::Momentum { mu: 0.5 });
+        let a = trained(m.clone(), &long, &params).parameters();
+        let mut b = trained(m.clone(), &short, &params).parameters();
+        b.add(-1.0, &a);
+        assert!(b.norm() < 1e-11, "{form:?}: {}", b.norm());
+    }
+}
+
+#[test]
+fn weighted_minibatches_add_up_to_the_gradient() {
+    let wts: Vec<f64> = (0..12).map(|r| 0.25 + (r % 5) as f64).collect();
+    let m = machine();
+    let d = data(&m, bits(12)).with_weights(wts).unwrap();
+    let params = TrainParams {
+        batch: Some(3),
+        updates: Some(4),
+        rate: Some(1e-7),
+        schedule: Some(Schedule::Constant),
+        ..params(Form::Plain, Optimiser::Sgd)
+    };
+    let mut change = trained(m.clone(), &d, &params).parameters();
+    change.add(-1.0, &m.parameters());
+    change.scale(1.0 / 4e-7);
+    let gradient = m.exact().gradient(d.states(), d.wts()).unwrap();
+    let norm = gradient.norm();
+    change.add(-1.0, &gradient);
+    assert!(change.norm() < 1e-6 * norm, "{} of {norm}", change.norm());
+}
