@@ -2,8 +2,8 @@
 
 use super::{Context, Info, NegativePhase, Setup, averaged};
 use crate::machine::Parameters;
-use crate::sample::{Order, purpose, sweep};
-use crate::{Archive, Clamps, Error, Key, Real, Result, Role, States};
+use crate::sample::{Order, layer_key, purpose, sweep};
+use crate::{Archive, Clamp, Clamps, Error, Key, Real, Result, Role, States};
 
 /// PCD-k: the chains of the last update make k more sweeps under the new parameters.
 #[derive(Clone, Debug)]
@@ -41,6 +41,15 @@ impl<T: Real> NegativePhase<T> for Pcd<T> {
         for l in machine.with_role(Role::Condition) {
             self.chains.set(l, context.data.layer(l)?.select(&rows));
         }
+        // Each sweep ends with the layers whose means enter the moments, so that the last sweep's inputs
+        // serve for both. Any order of the layers leaves the distribution as it is.
+        let last = averaged(machine);
+        let clamped = |others: bool| {
+            let set = (0..machine.len()).filter(|l| last.contains(l) != others);
+            set.fold(clamps.clone(), |c, l| c.with(l, Clamp::All))
+        };
+        let (first_part, last_part) = (clamped(false), clamped(true));
+        out.fill(T::zero());
         for k in 0..self.sweeps as u64 {
             let key = Key {
                 seed: context.seed,
@@ -48,10 +57,14 @@ impl<T: Real> NegativePhase<T> for Pcd<T> {
                 block: 0,
                 sweep: context.update * self.sweeps as u64 + k,
             };
-            sweep(context.model, &order, &mut self.chains, &clamps, key)?;
+            sweep(context.model, &order, &mut self.chains, &first_part, key)?;
+            if k + 1 < self.sweeps as u64 {
+                sweep(context.model, &order, &mut self.chains, &last_part, key)?;
+            } else {
+                let keys = |l| layer_key(key, l);
+                context.model.sample_and_add_moments(&mut self.chains, &last, keys, 1.0, out)?;
+            }
         }
-        out.fill(T::zero());
-        context.model.add_moments(&self.chains, &averaged(machine), None, 1.0, out)?;
         Ok(Info::default())
     }
 

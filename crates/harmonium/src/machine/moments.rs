@@ -4,7 +4,7 @@ use super::product::{slice, slice_mut};
 use super::{Coupling, Parameters, Tempered};
 use crate::{Batch, Bits, Error, Kind, Layer, Real, Result, States};
 use harmonium_kernels::bits::{Rows, Values};
-use harmonium_kernels::{Codes, fixed, moments, transpose};
+use harmonium_kernels::{Codes, Key, fixed, moments, transpose};
 use ndarray::Array2;
 use std::borrow::Cow;
 
@@ -50,13 +50,54 @@ impl<T: Real> Tempered<'_, T> {
         scale: f64,
         out: &mut Parameters<T>,
     ) -> Result<()> {
+        let mean = |l| self.mean_for_moments(l, states);
+        self.add_moments_by(states, averaged, wts, scale, mean, out)
+    }
+
+    /// Draws the `averaged` layers given the others, the last part of a sweep, and adds `scale` times the
+    /// [`moments`](Self::moments), with the conditional means from the same inputs as the sample: the
+    /// product that costs most is made once for both. Layer `l` draws from the stream of `key(l)`.
+    ///
+    /// # Errors
+    /// As for [`moments`](Self::moments).
+    pub(crate) fn sample_and_add_moments(
+        &self,
+        states: &mut States<T>,
+        averaged: &[usize],
+        key: impl Fn(usize) -> Key,
+        scale: f64,
+        out: &mut Parameters<T>,
+    ) -> Result<()> {
+        let mut drawn = Vec::with_capacity(averaged.len());
+        let mean = |l| {
+            let mut x = self.layer(l).zeros(states.rows());
+            let mean = self.sample_with_mean(l, states, key(l), &mut x)?;
+            drawn.push((l, x));
+            Ok(mean)
+        };
+        self.add_moments_by(states, averaged, None, scale, mean, out)?;
+        for (l, x) in drawn {
+            states.set(l, x);
+        }
+        Ok(())
+    }
+
+    fn add_moments_by(
+        &self,
+        states: &States<T>,
+        averaged: &[usize],
+        wts: Option<&[f64]>,
+        scale: f64,
+        mut mean_of: impl FnMut(usize) -> Result<(Array2<T>, Option<fixed::Means>)>,
+        out: &mut Parameters<T>,
+    ) -> Result<()> {
         self.must_factorise("the average over these layers", averaged)?;
         let scale = scale / total_weight(states.rows(), wts)?;
         let mut ends = Vec::with_capacity(self.machine().len());
         for l in 0..self.machine().len() {
             let layer = self.layer(l);
             let (end, stats) = if averaged.contains(&l) {
-                let (mean, range) = self.mean_for_moments(l, states)?;
+                let (mean, range) = mean_of(l)?;
                 let stats = match layer.kind().params() {
                     // The mean is the only sufficient statistic.
                     ["theta"] => column_sums(&mean, wts),

@@ -128,10 +128,32 @@ impl<'m, T: Real> Tempered<'m, T> {
             self.machine.with_fixed_field(l, layer, self.beta, states, |field| field.means(means))
         });
         if filled {
-            let spin = layer.kind() == Kind::Spin;
-            return Ok((out, Some(if spin { fixed::Means::Spin } else { fixed::Means::Binary })));
+            return Ok((out, range_of(layer)));
         }
         layer.mean_into(&self.inputs(l, states)?, &mut out);
+        Ok((out, None))
+    }
+
+    /// As [`mean_for_moments`](Self::mean_for_moments), with a sample from the same inputs.
+    pub(super) fn sample_with_mean(
+        &self,
+        l: usize,
+        states: &States<T>,
+        key: Key,
+        x: &mut Batch<T>,
+    ) -> Result<(Array2<T>, Option<fixed::Means>)> {
+        let layer = self.layer(l);
+        let mut out = Array2::zeros((states.rows(), layer.width()));
+        if let (Batch::Bits(bits), Some(means)) = (&mut *x, T::as_f32_mut(product::slice_mut(&mut out)))
+        {
+            let both = |field: fixed::Field<'_>| field.sample_and_means(key, bits.words_mut(), means);
+            if self.machine.with_fixed_field(l, layer, self.beta, states, both) {
+                return Ok((out, range_of(layer)));
+            }
+        }
+        let inputs = self.inputs(l, states)?;
+        layer.sample_into(&inputs, key, x);
+        layer.mean_into(&inputs, &mut out);
         Ok((out, None))
     }
 
@@ -194,4 +216,9 @@ impl<'m, T: Real> Tempered<'m, T> {
             }
         }
     }
+}
+
+/// Where the means of bits lie, in fixed point.
+fn range_of<T: Real>(layer: &Layer<T>) -> Option<fixed::Means> {
+    Some(if layer.kind() == Kind::Spin { fixed::Means::Spin } else { fixed::Means::Binary })
 }

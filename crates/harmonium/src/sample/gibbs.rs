@@ -53,7 +53,7 @@ impl Order {
 }
 
 /// Stream of layer `l`: the low byte of a purpose is the layer.
-fn layer_key(key: Key, l: usize) -> Key {
+pub(crate) fn layer_key(key: Key, l: usize) -> Key {
     Key { purpose: key.purpose << 8 | l as u32 & 0xff, ..key }
 }
 

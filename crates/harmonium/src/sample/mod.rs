@@ -17,6 +17,7 @@ pub use clamps::{Clamp, Clamps};
 pub use coupled::coupled_sweep;
 pub use density::{hidden_traced, log_density};
 pub use exchange::{Exchange, acceptance, exchange, log_ratio};
+pub(crate) use gibbs::layer_key;
 pub use gibbs::{Order, sweep};
 pub use tempering::Tempering;
 pub use trajectory::{Equilibration, Trajectory};

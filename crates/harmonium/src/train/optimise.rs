@@ -413,6 +413,9 @@ fn update_block<T: Real>(
         }
         part.rows.push(dot(&delta, ends.centre.1));
         let a = T::of(step.average);
+        if step.average == 0.0 {
+            continue;
+        }
         for (avg, &x) in row_of(average, r, n).iter_mut().zip(old) {
             *avg += a * (x - *avg);
         }

@@ -14,6 +14,9 @@ use rand::RngExt;
 /// A gradient this many times the usual one is not noise.
 const EXPLODES: f64 = 30.0;
 
+/// Updates between two steps of the averaged parameters.
+const AVERAGE_EVERY: u64 = 8;
+
 /// Updates before the usual norm of a gradient is known.
 const WARM_UP: u64 = 20;
 
@@ -138,7 +141,7 @@ impl<'d, T: Real> Trainer<'d, T> {
     /// The machine to be judged: with averaged parameters where an average is kept.
     pub fn averaged(&self) -> Machine<T> {
         let mut machine = self.machine.clone();
-        if let (Some(average), true) = (self.stepper.average(), self.update > 0) {
+        if let (Some(average), true) = (self.stepper.average(), self.update >= AVERAGE_EVERY) {
             // An average of normalisable machines might fail the test of one; then the last is as good.
             let _ = machine.set_parameters(average);
         }
@@ -280,8 +283,18 @@ impl<'d, T: Real> Trainer<'d, T> {
         Step {
             rate: self.plan.rate * self.plan.schedule.factor(done) * self.rate_factor,
             wt,
-            average: (1.0 / self.plan.average.max(1) as f64).max(1.0 / update as f64),
+            average: self.average_step(update),
         }
+    }
+
+    /// How far the average moves: it is touched every [`AVERAGE_EVERY`] updates only, for it costs a pass
+    /// over the parameters, and is a plain mean until as many updates are done as it spans.
+    fn average_step(&self, update: u64) -> f64 {
+        if self.plan.average == 0 || update % AVERAGE_EVERY != 0 {
+            return 0.0;
+        }
+        let every = AVERAGE_EVERY as f64;
+        (every / self.plan.average as f64).max(every / update as f64).min(1.0)
     }
 
     /// What speaks against the update that has been prepared.
