@@ -13,7 +13,7 @@ const SIDE: usize = 72;
 fn problem() -> (Machine<f32>, Data<f32>) {
     let noise = |r: usize, j: usize| {
         let key = Key { seed: 5, purpose: 0, block: j as u32, sweep: r as u64 };
-        key.hash() % 5 == 0
+        key.hash().is_multiple_of(5)
     };
     let bits = Bits::from_fn(300, SIDE, |r, j| ((j + r) % 12 < 5) != noise(r, j));
     let v = Layer::new(Kind::Binary, SIDE);

@@ -126,7 +126,7 @@ impl Checkpoints {
 impl<T: Real> Observer<T> for Checkpoints {
     fn notice(&mut self, event: &Event, run: &Trainer<'_, T>) -> Result<Control> {
         let due = match event {
-            Event::Settled { update } => update % self.every == 0,
+            Event::Settled { update } => update.is_multiple_of(self.every),
             Event::Stopped { .. } => true,
             _ => false,
         };
@@ -159,13 +159,13 @@ impl Trajectory {
 
 impl<T: Real> Observer<T> for Trajectory {
     fn notice(&mut self, event: &Event, run: &Trainer<'_, T>) -> Result<Control> {
-        if let Event::Updated(u) = event {
-            if self.keeps(u.update) {
-                let mut archive = Archive::default();
-                archive.put_u64s("update", &[u.update]);
-                archive.put_parameters("machine", &run.machine().parameters());
-                archive.save(self.folder.join(format!("update-{:08}.safetensors", u.update)))?;
-            }
+        if let Event::Updated(u) = event
+            && self.keeps(u.update)
+        {
+            let mut archive = Archive::default();
+            archive.put_u64s("update", &[u.update]);
+            archive.put_parameters("machine", &run.machine().parameters());
+            archive.save(self.folder.join(format!("update-{:08}.safetensors", u.update)))?;
         }
         Ok(Control::Continue)
     }

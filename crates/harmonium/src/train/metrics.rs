@@ -56,7 +56,7 @@ impl Metrics {
 impl<T: Real> Observer<T> for Metrics {
     fn notice(&mut self, event: &Event, _run: &Trainer<'_, T>) -> Result<Control> {
         let skip = match event {
-            Event::Updated(u) => u.update % self.every != 0,
+            Event::Updated(u) => !u.update.is_multiple_of(self.every),
             Event::Settled { .. } => true,
             _ => false,
         };

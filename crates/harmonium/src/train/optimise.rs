@@ -1,11 +1,15 @@
 //! From two phases to new parameters: coordinates, penalties, optimiser and average in one pass over the arrays.
 
+mod pass;
+mod rule;
+
 use super::coordinates::{Coordinates, linear_rows, mean};
 use super::{Optimiser, Regulariser};
 use crate::machine::Parameters;
 use crate::{Archive, Machine, Real, Result, Role};
-use ndarray::Array2;
+use pass::{Ends, Part, blocks, column_sums, finish, squares, update_block};
 use rayon::prelude::*;
+use rule::Rule;
 
 /// Rows of weights that one task handles: fixed, so that sums do not depend on the number of threads.
 const ROWS: usize = 16;
@@ -48,39 +52,6 @@ pub(super) struct Phases<'a, T: Real> {
     pub(super) positive: &'a Parameters<T>,
     pub(super) negative: &'a Parameters<T>,
     pub(super) coordinates: &'a Coordinates<T>,
-}
-
-/// One block of rows of one coupling.
-struct Block<'a, T> {
-    first_row: usize,
-    old: &'a [T],
-    new: &'a mut [T],
-    positive: &'a [T],
-    negative: &'a [T],
-    first: &'a mut [T],
-    second: &'a mut [T],
-    average: &'a mut [T],
-}
-
-/// Sums over one block.
-struct Part<T> {
-    /// $\sum_i \Delta_{ij}\mu_i$ for each column, $\sum_j \Delta_{ij}\lambda_j$ for each row.
-    columns: Vec<T>,
-    rows: Vec<T>,
-    gradient: f64,
-    change: f64,
-    product: f64,
-    before: f64,
-}
-
-/// One coupling's constants.
-struct Ends<'a, T> {
-    /// Offsets and scales of rows and columns, and differences of the means between the phases.
-    centre: (&'a [T], &'a [T]),
-    scale: Option<(&'a [T], &'a [T])>,
-    difference: (&'a [T], &'a [T]),
-    /// $\sum_i |w_{ij}|$, for the L1b penalty.
-    column_sums: Option<&'a [T]>,
 }
 
 impl<T: Real> Stepper<T> {
@@ -219,12 +190,12 @@ impl<T: Real> Stepper<T> {
     /// The cosine rule, with the gradient just used: the rate it finds is for the next update, so that one
     /// pass over the arrays is enough.
     fn learn_rate(&mut self, array: usize, product: f64, before: f64, rate: f64) {
-        if let Optimiser::Cosine { delta, max } = self.optimiser {
-            if before > 0.0 {
-                let factor = if product > 0.0 { 1.0 + delta } else { 1.0 - delta };
-                let r = &mut self.rates[array];
-                *r = (*r * factor).clamp(rate.min(max), max);
-            }
+        if let Optimiser::Cosine { delta, max } = self.optimiser
+            && before > 0.0
+        {
+            let factor = if product > 0.0 { 1.0 + delta } else { 1.0 - delta };
+            let r = &mut self.rates[array];
+            *r = (*r * factor).clamp(rate.min(max), max);
         }
     }
 
@@ -326,245 +297,4 @@ fn difference<T: Real>(machine: &Machine<T>, phases: &Phases<'_, T>, l: usize) -
     let kind = machine.layer(l).kind();
     let (p, n) = (&phases.positive.layers[l], &phases.negative.layers[l]);
     (0..p.ncols()).map(|j| mean(kind, p, j) - mean(kind, n, j)).collect()
-}
-
-fn column_sums<T: Real>(w: &Array2<T>) -> Vec<T> {
-    let mut sums = vec![T::zero(); w.ncols()];
-    for row in w.rows() {
-        sums.iter_mut().zip(row).for_each(|(s, w)| *s += w.abs());
-    }
-    sums
-}
-
-/// Cuts the arrays of one coupling into blocks of rows; an array that is not there has empty blocks.
-fn blocks<'a, T: Real>(
-    old: &'a Array2<T>,
-    new: &'a mut Array2<T>,
-    (positive, negative): (&'a Array2<T>, &'a Array2<T>),
-    first: Option<&'a mut Array2<T>>,
-    second: Option<&'a mut Array2<T>>,
-    average: Option<&'a mut Array2<T>>,
-) -> Vec<Block<'a, T>> {
-    let size = ROWS * old.ncols().max(1);
-    let slice = "arrays of a machine are in standard layout";
-    let read = |a: &'a Array2<T>| a.as_slice().expect(slice).chunks(size);
-    let write = |a: Option<&'a mut Array2<T>>| {
-        let data: &mut [T] = a.map_or(&mut [], |a| a.as_slice_mut().expect(slice));
-        data.chunks_mut(size).map(Some).chain(std::iter::repeat_with(|| None))
-    };
-    let writes = write(Some(new)).zip(write(first)).zip(write(second)).zip(write(average));
-    let reads = read(old).zip(read(positive)).zip(read(negative));
-    reads
-        .zip(writes)
-        .enumerate()
-        .map(|(k, (((old, positive), negative), (((new, first), second), average)))| Block {
-            first_row: k * ROWS,
-            old,
-            new: new.unwrap_or_default(),
-            positive,
-            negative,
-            first: first.unwrap_or_default(),
-            second: second.unwrap_or_default(),
-            average: average.unwrap_or_default(),
-        })
-        .collect()
-}
-
-/// Row `r` of a block's array of `n` columns; empty when the array is not there.
-fn row_of<T>(data: &mut [T], r: usize, n: usize) -> &mut [T] {
-    if data.is_empty() { data } else { &mut data[r * n..(r + 1) * n] }
-}
-
-fn update_block<T: Real>(
-    block: Block<'_, T>,
-    n: usize,
-    ends: &Ends<'_, T>,
-    rule: &Rule<T>,
-    regulariser: &Regulariser,
-    step: Step,
-) -> Part<T> {
-    let Block { first_row, old, new, positive, negative, first, second, average } = block;
-    let mut part = Part {
-        columns: vec![T::zero(); n],
-        rows: Vec::with_capacity(ROWS),
-        gradient: 0.0,
-        change: 0.0,
-        product: 0.0,
-        before: 0.0,
-    };
-    let mut delta = vec![T::zero(); n];
-    for (r, old) in old.chunks_exact(n.max(1)).enumerate() {
-        let (i, at) = (first_row + r, r * n..(r + 1) * n);
-        gradient_row(i, &positive[at.clone()], &negative[at.clone()], ends, step.wt, &mut delta);
-        penalise(regulariser, old, ends, i, &mut delta);
-        part.gradient += squares(&delta);
-        let (first, second) = (row_of(first, r, n), row_of(second, r, n));
-        let (product, before) = rule.turn(&mut delta, first, second);
-        (part.product, part.before) = (part.product + product, part.before + before);
-        if let Some((row, column)) = ends.scale {
-            delta.iter_mut().zip(column).for_each(|(d, s)| *d /= row[i] * *s);
-        }
-        part.change += squares(&delta);
-        let mu = ends.centre.0[i];
-        let new = &mut new[at];
-        for j in 0..n {
-            new[j] = old[j] + delta[j];
-            part.columns[j] += mu * delta[j];
-        }
-        part.rows.push(dot(&delta, ends.centre.1));
-        let a = T::of(step.average);
-        if step.average == 0.0 {
-            continue;
-        }
-        for (avg, &x) in row_of(average, r, n).iter_mut().zip(old) {
-            *avg += a * (x - *avg);
-        }
-    }
-    part
-}
-
-/// $g_{ij} = \omega\big[\Delta\langle x_iy_j\rangle - (\mu_i \Delta\langle y_j\rangle +
-/// \lambda_j \Delta\langle x_i\rangle)\big]/(s_i t_j)$, Δ being positive minus negative phase, s and t the
-/// scales of the two ends: the gradient by $\tilde W$. The terms $\mu_i\lambda_j$ of the two phases cancel,
-/// because both are averages; ω is the weight of the minibatch.
-fn gradient_row<T: Real>(
-    i: usize,
-    positive: &[T],
-    negative: &[T],
-    ends: &Ends<'_, T>,
-    wt: f64,
-    out: &mut [T],
-) {
-    let (mu, dx, wt) = (ends.centre.0[i], ends.difference.0[i], T::of(wt));
-    let (lambda, dy) = (ends.centre.1, ends.difference.1);
-    let n = out.len();
-    let (positive, negative, lambda, dy) = (&positive[..n], &negative[..n], &lambda[..n], &dy[..n]);
-    for j in 0..n {
-        out[j] = wt * ((positive[j] - negative[j]) - (mu * dy[j] + dx * lambda[j]));
-    }
-    if let Some((row, column)) = ends.scale {
-        out.iter_mut().zip(column).for_each(|(g, s)| *g /= row[i] * *s);
-    }
-}
-
-/// Subtracts the derivative of the penalties, in the run's coordinates.
-fn penalise<T: Real>(p: &Regulariser, w: &[T], ends: &Ends<'_, T>, i: usize, out: &mut [T]) {
-    if p.l1 == 0.0 && p.l2 == 0.0 && p.l1b == 0.0 {
-        return;
-    }
-    for (j, (g, &w)) in out.iter_mut().zip(w).enumerate() {
-        let sign = if w == T::zero() { T::zero() } else { w.signum() };
-        let column = ends.column_sums.map_or(T::zero(), |s| s[j]);
-        let d = T::of(p.l1) * sign + T::of(p.l2) * w + T::of(p.l1b) * column * sign;
-        *g -= ends.scale.map_or(d, |(row, column)| d / (row[i] * column[j]));
-    }
-}
-
-fn squares<T: Real>(x: &[T]) -> f64 {
-    dot(x, x).f64()
-}
-
-/// Sum of products in eight lanes, whose order is fixed.
-fn dot<T: Real>(x: &[T], y: &[T]) -> T {
-    let mut lanes = [T::zero(); 8];
-    let (xs, ys) = (x.chunks_exact(8), y.chunks_exact(8));
-    let rest: T = xs.remainder().iter().zip(ys.remainder()).map(|(&a, &b)| a * b).sum();
-    for (x, y) in xs.zip(ys) {
-        for k in 0..8 {
-            lanes[k] += x[k] * y[k];
-        }
-    }
-    lanes.into_iter().sum::<T>() + rest
-}
-
-/// Mask, symmetry and norm of a coupling's new weights.
-fn finish<T: Real>(coupling: &mut crate::Coupling<T>, max_norm: f64) {
-    if max_norm > 0.0 {
-        let w = coupling.w_mut();
-        let mut norms = vec![0.0; w.ncols()];
-        for row in w.rows() {
-            norms.iter_mut().zip(row).for_each(|(s, w)| *s += w.f64() * w.f64());
-        }
-        let factor = |s: &f64| T::of(if s.sqrt() > max_norm { max_norm / s.sqrt() } else { 1.0 });
-        let factors: Vec<T> = norms.iter().map(factor).collect();
-        for mut row in w.rows_mut() {
-            row.iter_mut().zip(&factors).for_each(|(w, f)| *w *= *f);
-        }
-    }
-    if coupling.is_lateral() {
-        // Rounding may differ between a weight and its mirror image, which are one parameter.
-        let w = coupling.w_mut();
-        for i in 0..w.nrows() {
-            for j in 0..i {
-                w[[i, j]] = w[[j, i]];
-            }
-        }
-    }
-    coupling.apply_mask();
-}
-
-/// An [`Optimiser`] with its numbers for the present update.
-enum Rule<T> {
-    Sgd { rate: T },
-    Momentum { rate: T, mu: T },
-    Nesterov { rate: T, mu: T },
-    Adam { rate: T, beta1: T, beta2: T, epsilon: T, scale1: T, scale2: T },
-    Cosine { rate: T },
-}
-
-impl<T: Real> Rule<T> {
-    fn new(optimiser: Optimiser, rate: f64, since: u64) -> Self {
-        let r = T::of(rate);
-        match optimiser {
-            Optimiser::Sgd => Self::Sgd { rate: r },
-            Optimiser::Momentum { mu } => Self::Momentum { rate: r, mu: T::of(mu) },
-            Optimiser::Nesterov { mu } => Self::Nesterov { rate: r, mu: T::of(mu) },
-            Optimiser::Adam { beta1, beta2, epsilon } => {
-                let scale = |beta: f64| T::of(1.0 / (1.0 - beta.powf(since as f64)));
-                Self::Adam {
-                    rate: r,
-                    beta1: T::of(beta1),
-                    beta2: T::of(beta2),
-                    epsilon: T::of(epsilon),
-                    scale1: scale(beta1),
-                    scale2: scale(beta2),
-                }
-            }
-            Optimiser::Cosine { .. } => Self::Cosine { rate: r },
-        }
-    }
-
-    /// Turns a gradient into a change, in place, and moves the memory along; gives the product of the
-    /// gradient with the one before and the square of the latter, for the rule that asks.
-    fn turn(&self, x: &mut [T], first: &mut [T], second: &mut [T]) -> (f64, f64) {
-        match *self {
-            Self::Sgd { rate } => x.iter_mut().for_each(|x| *x *= rate),
-            Self::Momentum { rate, mu } => {
-                for (x, m) in x.iter_mut().zip(first) {
-                    *m = mu * *m + *x;
-                    *x = rate * *m;
-                }
-            }
-            Self::Nesterov { rate, mu } => {
-                for (x, m) in x.iter_mut().zip(first) {
-                    *m = mu * *m + *x;
-                    *x = rate * (*x + mu * *m);
-                }
-            }
-            Self::Adam { rate, beta1, beta2, epsilon, scale1, scale2 } => {
-                for ((x, m), s) in x.iter_mut().zip(first).zip(second) {
-                    *m = beta1 * *m + (T::one() - beta1) * *x;
-                    *s = beta2 * *s + (T::one() - beta2) * *x * *x;
-                    *x = rate * (scale1 * *m) / ((scale2 * *s).sqrt() + epsilon);
-                }
-            }
-            Self::Cosine { rate } => {
-                let (product, before) = (dot(x, first).f64(), squares(first));
-                first.copy_from_slice(x);
-                x.iter_mut().for_each(|x| *x *= rate);
-                return (product, before);
-            }
-        }
-        (0.0, 0.0)
-    }
 }

@@ -140,10 +140,10 @@ impl TrainParams {
             Some(Schedule::Inverse { half }) => positive("schedule.half", Some(half))?,
             _ => {}
         }
-        if let Some(Init::Data { std }) = self.init {
-            if !(std.is_finite() && std >= 0.0) {
-                return Err(Error::value("init.std", "a number ≥ 0", std));
-            }
+        if let Some(Init::Data { std }) = self.init
+            && !(std.is_finite() && std >= 0.0)
+        {
+            return Err(Error::value("init.std", "a number ≥ 0", std));
         }
         match self.offset_rate {
             Some(x) if !(x > 0.0 && x <= 1.0) => {

@@ -172,7 +172,8 @@ impl<'d, T: Real> Trainer<'d, T> {
             let event = self.update()?;
             reason = self.tell(&event, observers)?;
             let every = self.plan.evaluate_every;
-            let due = every > 0 && (self.update % every == 0 || self.update == self.plan.updates);
+            let due =
+                every > 0 && (self.update.is_multiple_of(every) || self.update == self.plan.updates);
             if due && matches!(event, Event::Updated(_)) {
                 let evaluated = self.evaluate()?;
                 reason = reason.or(self.tell(&Event::Evaluated(evaluated.clone()), observers)?);
@@ -290,7 +291,7 @@ impl<'d, T: Real> Trainer<'d, T> {
     /// How far the average moves: it is touched every [`AVERAGE_EVERY`] updates only, for it costs a pass
     /// over the parameters, and is a plain mean until as many updates are done as it spans.
     fn average_step(&self, update: u64) -> f64 {
-        if self.plan.average == 0 || update % AVERAGE_EVERY != 0 {
+        if self.plan.average == 0 || !update.is_multiple_of(AVERAGE_EVERY) {
             return 0.0;
         }
         let every = AVERAGE_EVERY as f64;
