@@ -1,10 +1,9 @@
 //! The limits of this machine that the kernels run into.
 
-use crate::measure::median;
+use crate::measure::{Clock, median, on_threads};
 use harmonium_kernels::bench_support::{Line, dependent_chain, load_and_add, store};
 use harmonium_kernels::{Isa, Real};
 use std::hint::black_box;
-use std::time::Instant;
 
 /// Measured limits of one core.
 #[derive(Clone, Copy, Debug)]
@@ -24,9 +23,9 @@ pub struct Limits {
 fn seconds(mut f: impl FnMut()) -> f64 {
     let mut times: Vec<f64> = (0..31)
         .map(|_| {
-            let t = Instant::now();
+            let t = Clock::start();
             f();
-            t.elapsed().as_secs_f64()
+            t.seconds()
         })
         .collect();
     median(&mut times)
@@ -34,6 +33,10 @@ fn seconds(mut f: impl FnMut()) -> f64 {
 
 /// Measures and prints the limits of one core.
 pub fn measure() -> Limits {
+    on_threads(1, measure_here)
+}
+
+fn measure_here() -> Limits {
     let chain = 500_000;
     let clock = 4.0 * chain as f64
         / seconds(|| {
@@ -51,9 +54,7 @@ pub fn measure() -> Limits {
     let l1_store = 256.0 * 64.0 * 1000.0 / t;
     let (m, n, k) = (512, 768, 768);
     let (a, b, mut c) = (vec![0.5f32; m * k], vec![0.25f32; k * n], vec![0f32; m * n]);
-    let t = crate::measure::on_threads(1, || {
-        seconds(|| f32::gemm((m, n, k), 1.0, (&a, k, 1), (&b, n, 1), 0.0, (&mut c, n, 1)))
-    });
+    let t = seconds(|| f32::gemm((m, n, k), 1.0, (&a, k, 1), (&b, n, 1), 0.0, (&mut c, n, 1)));
     let sgemm = 2.0 * (m * n * k) as f64 / t;
     let limits = Limits { clock, l1_load, l2_load, l1_store, sgemm };
     println!("machine instruction set {}", Isa::detect().name());

@@ -34,11 +34,11 @@ pub fn medians(alternatives: &mut [Alternative<'_>], budget: Duration) -> Vec<f6
     times.iter_mut().map(|t| median(t)).collect()
 }
 
-/// Time spent: on one thread the processor time of the thread, where the system tells it, which other
-/// programs on the machine do not lengthen; otherwise the time on the wall.
+/// Time spent: on one thread the processor time of the thread, which other programs on the machine do not
+/// lengthen; on several, the time on the wall.
 pub struct Clock {
     wall: Instant,
-    on_cpu: Option<u64>,
+    on_cpu: Option<Duration>,
 }
 
 impl Clock {
@@ -49,21 +49,26 @@ impl Clock {
 
     /// Seconds since the start.
     pub fn seconds(&self) -> f64 {
-        let wall = self.wall.elapsed().as_secs_f64();
         match (self.on_cpu, on_cpu()) {
-            (Some(start), Some(end)) => (end - start) as f64 * 1e-9,
-            _ => wall,
+            (Some(start), Some(end)) => (end - start).as_secs_f64(),
+            _ => self.wall.elapsed().as_secs_f64(),
         }
     }
 }
 
-/// Nanoseconds that this thread has run, when it is the only one of its pool.
-fn on_cpu() -> Option<u64> {
+/// How long this thread has run, when it is the only one of its pool.
+#[cfg(unix)]
+fn on_cpu() -> Option<Duration> {
     if rayon::current_num_threads() > 1 {
         return None;
     }
-    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    stat.split_whitespace().next()?.parse().ok()
+    let t = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Some(Duration::new(t.tv_sec.try_into().ok()?, t.tv_nsec.try_into().ok()?))
+}
+
+#[cfg(not(unix))]
+fn on_cpu() -> Option<Duration> {
+    None
 }
 
 /// The median of some times.

@@ -126,7 +126,8 @@ pub fn library_data(machine: &Machine<f32>, words: &[u64]) -> Data<f32> {
 /// Runs with one and two threads.
 pub fn run(budget: Duration) {
     let words = Source::new(5).bits(ROWS, VISIBLE, 0.15);
-    let machine = Machine::<f32>::rbm(Layer::new(Kind::Binary, VISIBLE), Layer::new(Kind::Binary, HIDDEN));
+    let machine =
+        Machine::<f32>::rbm(Layer::new(Kind::Binary, VISIBLE), Layer::new(Kind::Binary, HIDDEN));
     let data = library_data(&machine, &words);
     let params = TrainParams {
         seed: Some(1),
