@@ -51,6 +51,12 @@ pub(crate) trait Cells {
     /// The entry at (`row`, `col`).
     fn cell(&self, row: usize, col: usize) -> Cell<'_>;
 
+    /// Writes the [`Cells::uniform`] entries of a row to `out`, NaN for missing ones; false where the grid has
+    /// no quicker way than entry by entry.
+    fn numbers(&self, _row: usize, _out: &mut Vec<f64>) -> bool {
+        false
+    }
+
     /// The entry as it was written, which tells `01` from `1`; empty when it is missing.
     fn text(&self, row: usize, col: usize) -> Cow<'_, str> {
         match self.cell(row, col) {

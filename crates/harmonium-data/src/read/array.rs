@@ -132,6 +132,32 @@ impl Array {
         decode(self.layout.dtype, self.layout.big_endian, &self.bytes[start..start + size])
     }
 
+    /// Writes the entries of a row to `out`; false when they do not lie together or are not numbers.
+    fn numbers(&self, row: usize, out: &mut Vec<f64>) -> bool {
+        let Layout { dtype, big_endian, fortran, .. } = self.layout;
+        if fortran || dtype.is_text() {
+            return false;
+        }
+        let length = self.layout.cols() * dtype.size();
+        let start = self.offset + row * length;
+        let bytes = &self.bytes[start..start + length];
+        out.clear();
+        // The types that data come in most get a loop of their own.
+        match (dtype, big_endian) {
+            (Dtype::U8, _) => out.extend(bytes.iter().map(|byte| f64::from(*byte))),
+            (Dtype::F32, false) => out.extend(
+                bytes.chunks_exact(4).map(|b| f64::from(f32::from_le_bytes([b[0], b[1], b[2], b[3]]))),
+            ),
+            _ => out.extend(bytes.chunks_exact(dtype.size()).map(|entry| {
+                match decode(dtype, big_endian, entry) {
+                    Cell::Number(value) => value,
+                    _ => f64::NAN,
+                }
+            })),
+        }
+        true
+    }
+
     fn fortran_index(&self, row: usize, mut col: usize) -> usize {
         let shape = &self.layout.shape;
         // Strides of the first axes grow; col is taken apart from its last, fastest axis on.
@@ -207,6 +233,8 @@ pub(crate) fn half(bits: u16) -> f64 {
 #[derive(Debug)]
 pub(crate) enum LabelSource {
     Array(Array),
+    /// Names of folders, for images.
+    #[cfg_attr(not(feature = "png"), expect(dead_code))]
     Text(TextColumn),
 }
 
@@ -295,6 +323,10 @@ impl Cells for ArrayCells {
             Some(LabelSource::Text(column)) => text(Cow::Borrowed(column.get(row))),
             None => Cell::Missing,
         }
+    }
+
+    fn numbers(&self, row: usize, out: &mut Vec<f64>) -> bool {
+        self.data.numbers(row, out)
     }
 
     fn first_row(&self) -> usize {

@@ -90,13 +90,26 @@ impl<'a> Profiler<'a> {
             .into_iter()
             .filter_map(|col| Some((col, *by_name.get(self.names[col].as_str())?)))
             .collect();
+        let mut numbers = Vec::new();
+        let whole_rows =
+            self.only.is_none() && grid.uniform() == self.uniform && self.shares_one_profile();
         for row in 0..grid.rows() {
-            for &(col, source) in &columns {
+            let mut rest = &columns[..];
+            if whole_rows && grid.numbers(row, &mut numbers) {
+                self.profiles[self.which[0]].row(&numbers);
+                rest = &columns[self.uniform..];
+            }
+            for &(col, source) in rest {
                 let cell = grid.cell(row, source);
                 let word = || (col >= self.uniform).then(|| grid.text(row, source).into_owned());
                 self.profiles[self.which[col]].observe(&cell, word);
             }
         }
+    }
+
+    /// Whether all columns of the array have one profile.
+    fn shares_one_profile(&self) -> bool {
+        self.uniform > 0 && self.which[..self.uniform].iter().all(|which| *which == self.which[0])
     }
 
     /// Columns where words turned up after numbers need their numbers as words too.

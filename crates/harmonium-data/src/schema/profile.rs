@@ -63,6 +63,23 @@ impl Profile {
         }
     }
 
+    /// Takes in a row of numbers, NaN for missing ones.
+    pub(crate) fn row(&mut self, values: &[f64]) {
+        if self.gather {
+            let present = values.iter().filter(|value| !value.is_nan());
+            present.for_each(|value| self.number(*value, None));
+            return;
+        }
+        for &value in values {
+            // Minimum and maximum pass over NaN by themselves.
+            self.min = self.min.min(value);
+            self.max = self.max.max(value);
+            self.numbers += usize::from(!value.is_nan());
+            self.whole &= value.trunc() == value || value.is_nan();
+            self.zero |= value == 0.0;
+        }
+    }
+
     pub(crate) fn text(&mut self, word: &str) {
         self.texts += 1;
         if self.distinct() <= MAX_CATEGORIES {
@@ -111,8 +128,10 @@ impl Profile {
     pub(crate) fn kind(&self) -> Kind {
         let distinct = self.distinct();
         if self.texts > 0 {
+            let entries = self.texts + self.numbers;
             let identifiers = distinct > MAX_INFERRED
-                || (self.texts >= 10 && 2 * distinct > self.texts + self.numbers);
+                || (entries >= 4 && distinct == entries)
+                || (entries >= 10 && 2 * distinct > entries);
             return match distinct {
                 0 | 1 => Kind::Ignore,
                 _ if identifiers => Kind::Ignore,

@@ -60,10 +60,15 @@ impl Builder<'_> {
     fn fill(&self, block: &mut Block) -> Result<()> {
         let rows = self.grid.rows();
         let lookups = self.lookups(&block.columns);
+        let mut numbers = Vec::new();
         for row in 0..rows {
+            let quick = self.grid.numbers(row, &mut numbers);
             for (to, &place) in block.columns.iter().enumerate() {
                 let source = self.sources[place].unwrap_or_default();
-                let cell = self.grid.cell(row, source);
+                let cell = match numbers.get(source) {
+                    Some(value) if quick => Cell::number(*value),
+                    _ => self.grid.cell(row, source),
+                };
                 if cell == Cell::Missing {
                     block
                         .missing
