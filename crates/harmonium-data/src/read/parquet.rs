@@ -21,6 +21,10 @@ use crate::cells::{Cell, Cells};
 use crate::table::TextColumn;
 use crate::{Error, Place, Result};
 
+/// Run lengths could claim billions of entries in a few bytes; a file that is not made to do so, with its
+/// header and footer, stays far below this.
+const MAX_ENTRIES_PER_BYTE: u64 = 10_000;
+
 /// A Parquet file as a source of blocks of rows.
 pub(crate) struct ParquetSource {
     place: Place,
@@ -39,6 +43,7 @@ impl ParquetSource {
 
     fn open_unguarded(path: &Path, place: &Place) -> Result<Self> {
         let file = File::open(path).map_err(Error::io(place, "read"))?;
+        let length = file.metadata().map_err(Error::io(place, "read"))?.len();
         let reader = SerializedFileReader::new(file).map_err(|e| broken(place, &e))?;
         let metadata = reader.metadata();
         let columns = metadata.file_metadata().schema_descr().columns();
@@ -56,6 +61,12 @@ impl ParquetSource {
                 Some(end) => starts.push(end),
                 None => return Err(Error::corrupt(place, "a row group of impossible size")),
             }
+        }
+        let rows = *starts.last().unwrap_or(&0) as u64;
+        let entries = rows.checked_mul(columns.len() as u64);
+        if entries.is_none_or(|entries| entries > length.saturating_mul(MAX_ENTRIES_PER_BYTE)) {
+            let what = format!("{length} bytes claim {rows} rows of {} columns", columns.len());
+            return Err(Error::corrupt(place, what));
         }
         Ok(Self { place: place.clone(), names, starts, standing: None, reader })
     }
