@@ -2,8 +2,8 @@
 
 use super::Data;
 use crate::sample::purpose;
-use crate::{Batch, Key, Kind, Machine, Real, Result, Role};
-use harmonium_kernels::Stream;
+use crate::{Batch, Bits, Key, Kind, Machine, Real, Result, Role};
+use harmonium_kernels::{Stream, bits};
 use ndarray::{Array1, Array2};
 use rand_distr::{Distribution, StandardNormal};
 
@@ -25,6 +25,10 @@ impl Marginals {
             square: Array1::zeros(width),
             total: Array1::zeros(width),
         };
+        if let (Batch::Bits(b), None) = (x, &data.known()[l]) {
+            m.count(layer.kind(), b, data.wts());
+            return Ok(m);
+        }
         let mut values = vec![0.0; layer.len()];
         let mut dense = vec![T::zero(); width];
         for r in 0..x.rows() {
@@ -41,6 +45,22 @@ impl Marginals {
             }
         }
         Ok(m)
+    }
+
+    /// Complete rows of bits: only ones are looked at.
+    fn count(&mut self, kind: Kind, bits: &Bits, wts: Option<&[f64]>) {
+        let mut total = 0.0;
+        for r in 0..bits.rows() {
+            let wt = wts.map_or(1.0, |w| w[r]);
+            total += wt;
+            bits::ones(bits.row(r)).for_each(|j| self.sum[j] += wt);
+        }
+        self.total.fill(total);
+        self.square.assign(&self.sum);
+        if kind == Kind::Spin {
+            self.sum.mapv_inplace(|ones| 2.0 * ones - total);
+            self.square.fill(total);
+        }
     }
 
     pub(super) fn mean(&self, j: usize) -> f64 {
