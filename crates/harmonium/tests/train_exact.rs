@@ -2,7 +2,7 @@
 
 use harmonium::estimate::Estimator;
 use harmonium::train::{Data, Form, Init, Optimiser, Schedule, TrainParams, Trainer};
-use harmonium::{Batch, Bits, Kind, Layer, Machine};
+use harmonium::{Batch, Bits, Key, Kind, Layer, Machine};
 use std::collections::BTreeSet;
 
 /// All images with each row constant or each column constant.
@@ -97,4 +97,28 @@ fn every_form_and_optimiser_learns() {
             assert!(d < 0.15, "{form:?} {optimiser:?}: KL {d}");
         }
     }
+}
+
+#[test]
+fn a_student_learns_its_teacher() {
+    let (mut teacher, _) = rbm(bars_and_stripes(2), 3);
+    let noise = |i: u64| Key { seed: 2, purpose: 0, block: 0, sweep: i }.hash() as f64 / u64::MAX as f64;
+    let mut p = teacher.parameters();
+    let mut i = 0;
+    for a in p.arrays_mut() {
+        a.mapv_inplace(|_| {
+            i += 1;
+            6.0 * noise(i) - 3.0
+        });
+    }
+    teacher.set_parameters(&p).unwrap();
+    // All states, each with its probability under the teacher: the data are the teacher itself.
+    let (student, all) = rbm(Bits::from_fn(16, 4, |r, j| r >> j & 1 == 1), 4);
+    let wts = teacher.exact().log_probability(all.states()).unwrap();
+    let data = all.with_weights(wts.into_iter().map(f64::exp).collect()).unwrap();
+    let plan = exact(1500).plan(&student, &data).unwrap();
+    let mut trainer = Trainer::new(student, plan, &data).unwrap();
+    trainer.run(&mut []).unwrap();
+    let kl = trainer.machine().exact().kl(data.states(), data.wts()).unwrap();
+    assert!(kl < 0.01, "KL {kl}");
 }
