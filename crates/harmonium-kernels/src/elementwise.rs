@@ -70,6 +70,31 @@ macro_rules! slices {
                 }
             }
 
+            multiversion! {
+                /// `on` where a bit of the row is set, `off` where it is not.
+                pub(crate) fn select(row: &[u64], off: $t, on: $t, out: &mut [$t]) {
+                    for (&word, out) in row.iter().zip(out.chunks_mut(64)) {
+                        for (c, out) in out.iter_mut().enumerate() {
+                            *out = if word >> c & 1 == 1 { on } else { off };
+                        }
+                    }
+                }
+            }
+            multiversion! {
+                /// out_j += Σ_r wt_r·x_{rj}.
+                pub(crate) fn column_sums(x: &[$t], n: usize, wts: Option<&[f64]>, out: &mut [f64]) {
+                    for (r, x) in x.chunks_exact(n).enumerate() {
+                        match wts {
+                            None => out.iter_mut().zip(x).for_each(|(out, &x)| *out += f64::from(x)),
+                            Some(wts) => {
+                                let wt = wts[r];
+                                out.iter_mut().zip(x).for_each(|(out, &x)| *out += wt * f64::from(x));
+                            }
+                        }
+                    }
+                }
+            }
+
             #[inline(always)]
             fn sum(x: &[$t], f: impl Fn($t) -> $t) -> f64 {
                 let mut lanes = [0f64; LANES];

@@ -119,6 +119,17 @@ pub trait Real:
     /// If the shapes do not fit.
     fn sample_codes(logits: &[Self], q: usize, sites: usize, key: Key, out: &mut [u32]);
 
+    /// out ← `on` where a bit is set and `off` where it is not, row-major (rows × bits).
+    ///
+    /// # Panics
+    /// If `out` does not fit.
+    fn read_bits(x: bits::Rows<'_>, off: Self, on: Self, out: &mut [Self]);
+    /// out_j ← out_j + Σ_r wt_r·x_{rj} for row-major x with rows of `out.len()`; all weights 1 if absent.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    fn add_column_sums(x: &[Self], wts: Option<&[f64]>, out: &mut [f64]);
+
     /// out_j ← out_j + scale·(factor·count_j + column_j + row): how counts of common ones become moments.
     #[doc(hidden)]
     fn add_counts(
@@ -253,6 +264,21 @@ macro_rules! real {
             }
             fn sample_codes(logits: &[Self], q: usize, sites: usize, key: Key, out: &mut [u32]) {
                 categorical::$t::sample(Isa::detect(), logits, q, sites, key, out);
+            }
+            fn read_bits(x: bits::Rows<'_>, off: Self, on: Self, out: &mut [Self]) {
+                assert_eq!(out.len(), x.rows() * x.bits(), "read: output does not fit rows × bits");
+                for (r, out) in out.chunks_exact_mut(x.bits().max(1)).enumerate() {
+                    elementwise::$t::select(Isa::detect(), x.row(r), off, on, out);
+                }
+            }
+            fn add_column_sums(x: &[Self], wts: Option<&[f64]>, out: &mut [f64]) {
+                if out.is_empty() {
+                    return;
+                }
+                let rows = x.len() / out.len();
+                assert!(x.len() == rows * out.len(), "column sums: x does not fit rows × n");
+                assert!(wts.is_none_or(|wts| wts.len() == rows), "column sums: one weight per row");
+                elementwise::$t::column_sums(Isa::detect(), x, out.len(), wts, out);
             }
             fn add_counts(
                 counts: &[u32],

@@ -6,14 +6,38 @@
 /// If a length is not `k·n`.
 pub fn transpose<T: Copy>(w: &[T], k: usize, n: usize, out: &mut [T]) {
     assert!(w.len() == k * n && out.len() == k * n, "transpose: lengths do not fit k × n");
-    const TILE: usize = 16;
-    for i0 in (0..k).step_by(TILE) {
-        for j0 in (0..n).step_by(TILE) {
-            for j in j0..n.min(j0 + TILE) {
-                for i in i0..k.min(i0 + TILE) {
-                    out[j * k + i] = w[i * n + j];
-                }
+    const TILE: usize = 8;
+    let (whole_k, whole_n) = (k - k % TILE, n - n % TILE);
+    for i0 in (0..whole_k).step_by(TILE) {
+        for j0 in (0..whole_n).step_by(TILE) {
+            // Rows and columns of constant length: no checks inside, and the square stays in registers.
+            let row =
+                |i: usize| -> [T; TILE] { w[(i0 + i) * n + j0..][..TILE].try_into().expect("a tile") };
+            let square = [row(0), row(1), row(2), row(3), row(4), row(5), row(6), row(7)];
+            for j in 0..TILE {
+                let column: [T; TILE] = std::array::from_fn(|i| square[i][j]);
+                out[(j0 + j) * k + i0..][..TILE].copy_from_slice(&column);
             }
+        }
+    }
+    for i in 0..k {
+        for j in if i < whole_k { whole_n } else { 0 }..n {
+            out[j * k + i] = w[i * n + j];
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_element_changes_places() {
+        for (k, n) in [(0, 3), (1, 1), (7, 9), (8, 8), (24, 17), (33, 40)] {
+            let w: Vec<u32> = (0..(k * n) as u32).collect();
+            let mut out = vec![0; k * n];
+            transpose(&w, k, n, &mut out);
+            assert!((0..k * n).all(|x| out[x % n * k + x / n] == w[x]));
         }
     }
 }

@@ -78,6 +78,30 @@ proptest! {
 }
 
 #[test]
+fn bits_as_reals_and_column_sums() {
+    let mut s = Source(6);
+    for (rows, n) in [(0, 5), (3, 0), (4, 64), (7, 131)] {
+        let x = s.bits(rows, n, 0.5);
+        let x = bits::Rows::new(&x, rows, n);
+        let mut out = vec![0f32; rows * n];
+        f32::read_bits(x, -1.0, 1.0, &mut out);
+        let wts: Vec<f64> = s.reals(rows);
+        let (mut sums, mut weighted) = (vec![1.0; n], vec![0.0; n]);
+        f32::add_column_sums(&out, None, &mut sums);
+        if n > 0 {
+            f32::add_column_sums(&out, Some(&wts), &mut weighted);
+        }
+        for j in 0..n {
+            let spin = |r: usize| if bits::get(x.row(r), j) { 1.0 } else { -1.0 };
+            assert!((0..rows).all(|r| f64::from(out[r * n + j]) == spin(r)));
+            assert_eq!(sums[j], 1.0 + (0..rows).map(spin).sum::<f64>());
+            let want: f64 = (0..rows).map(|r| wts[r] * spin(r)).sum();
+            assert!((weighted[j] - want).abs() < 1e-12);
+        }
+    }
+}
+
+#[test]
 fn many_rows_use_the_tables_and_every_thread_count_agrees() {
     let mut s = Source(5);
     let (rows, k, n) = (500, 200, 100);

@@ -97,11 +97,13 @@ impl Decide for Portable {
     unsafe fn round(y: &[f32; 32]) -> Logits {
         // 1.5·2^23: the sum has its integer part in the low bits, rounded to nearest.
         const MAGIC: f32 = 12_582_912.0;
-        std::array::from_fn(|c| {
-            let y = if y[c] > LIMIT { LIMIT } else { y[c] };
+        let mut out = [0; 32];
+        for (out, &y) in out.iter_mut().zip(y) {
+            let y = if y > LIMIT { LIMIT } else { y };
             let y = if y < -LIMIT { -LIMIT } else { y };
-            (y + MAGIC).to_bits() as i16
-        })
+            *out = (y + MAGIC).to_bits() as i16;
+        }
+        out
     }
 }
 

@@ -17,8 +17,13 @@ impl Source for Narrow<'_> {
     #[inline(always)]
     unsafe fn rounded<D: Decide>(&self, row: usize) -> D::Logits {
         let sums = &self.sums[row].0;
+        // Plain loops, here and below: `from_fn` and `map` of arrays are not always inlined.
+        let mut x = [0; COLUMNS];
+        for ((x, &sum), &bias) in x.iter_mut().zip(sums).zip(&self.bias.0) {
+            *x = sum.saturating_add(bias);
+        }
         // SAFETY: the caller's promise.
-        unsafe { D::load(&std::array::from_fn(|c| sums[c].saturating_add(self.bias.0[c]))) }
+        unsafe { D::load(&x) }
     }
     fn exact(&self, row: usize, c: usize) -> f64 {
         f64::from(i32::from(self.sums[row].0[c]) + i32::from(self.bias.0[c])) / UNIT
@@ -36,8 +41,12 @@ impl Source for Integers<'_> {
     unsafe fn rounded<D: Decide>(&self, row: usize) -> D::Logits {
         let scale = (self.scale * UNIT) as f32;
         let sums = &self.sums[row].0;
+        let mut y = [0.0; COLUMNS];
+        for (y, &sum) in y.iter_mut().zip(sums) {
+            *y = sum as f32 * scale;
+        }
         // SAFETY: the caller's promise.
-        unsafe { D::round(&std::array::from_fn(|c| sums[c] as f32 * scale)) }
+        unsafe { D::round(&y) }
     }
     fn exact(&self, row: usize, c: usize) -> f64 {
         f64::from(self.sums[row].0[c]) * self.scale
@@ -58,7 +67,9 @@ macro_rules! reals {
                 let x = &self.logits[row * self.n..][..self.width];
                 let mut y = [0.0; COLUMNS];
                 if let Ok(x) = <&[$t; COLUMNS]>::try_from(x) {
-                    y = std::array::from_fn(|c| (x[c] * UNIT as $t) as f32);
+                    for (y, &x) in y.iter_mut().zip(x) {
+                        *y = (x * UNIT as $t) as f32;
+                    }
                 } else {
                     for (y, &x) in y.iter_mut().zip(x) {
                         *y = (x * UNIT as $t) as f32;

@@ -145,7 +145,10 @@ fn write(
 multiversion! {
     fn narrow_rows(sums: &[Row], bias: &Row, scale: f32, output: Output, block: Block, n: usize, out: &Strips<'_, f32>) {
         for (r, sums) in sums.iter().enumerate() {
-            let field = std::array::from_fn(|c| (i32::from(sums.0[c]) + i32::from(bias.0[c])) as f32 * scale);
+            let mut field = [0.0; COLUMNS];
+            for ((field, &sum), &bias) in field.iter_mut().zip(&sums.0).zip(&bias.0) {
+                *field = (i32::from(sum) + i32::from(bias)) as f32 * scale;
+            }
             write_row(field, output, block, r, n, out);
         }
     }
@@ -154,7 +157,10 @@ multiversion! {
 multiversion! {
     fn wide_rows(sums: &[Wide], scale: f32, output: Output, block: Block, n: usize, out: &Strips<'_, f32>) {
         for (r, sums) in sums.iter().enumerate() {
-            let field = std::array::from_fn(|c| sums.0[c] as f32 * scale);
+            let mut field = [0.0; COLUMNS];
+            for (field, &sum) in field.iter_mut().zip(&sums.0) {
+                *field = sum as f32 * scale;
+            }
             write_row(field, output, block, r, n, out);
         }
     }
