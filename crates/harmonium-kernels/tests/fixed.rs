@@ -4,7 +4,7 @@ mod common;
 
 use common::Source;
 use harmonium_kernels::fixed::{Coupling, Field, Input, Side, States};
-use harmonium_kernels::{Codes, Key, bits};
+use harmonium_kernels::{Codes, Key, bits, reference};
 use proptest::prelude::*;
 
 /// A batch of states of a layer.
@@ -28,18 +28,6 @@ impl Batch {
         match self.side {
             Side::Binary(n) | Side::Spin(n) => States::Bits(bits::Rows::new(&self.bits, self.rows, n)),
             Side::Potts { sites, q } => States::Codes(Codes::new(&self.codes, sites, q)),
-        }
-    }
-    /// The value of unit `i` of row `r`, as the energy sees it.
-    fn value(&self, r: usize, i: usize) -> f64 {
-        match self.side {
-            Side::Binary(n) => f64::from(u8::from(bits::get(&self.bits[r * bits::words(n)..], i))),
-            Side::Spin(n) => {
-                2.0 * f64::from(u8::from(bits::get(&self.bits[r * bits::words(n)..], i))) - 1.0
-            }
-            Side::Potts { sites, q } => {
-                f64::from(u8::from(self.codes[r * sites + i / q] as usize == i % q))
-            }
         }
     }
 }
@@ -102,12 +90,8 @@ proptest! {
             for j in 0..n {
                 let (mut exact, mut rounded) = (f64::from(theta[j]), f64::from(theta[j]));
                 for ((b, w), c) in batches.iter().zip(&w).zip(&couplings) {
-                    let step = f64::from(c.step_exponent()).exp2();
-                    for i in 0..b.side.units() {
-                        let w = f64::from(w[i * n + j]);
-                        exact += b.value(r, i) * w;
-                        rounded += b.value(r, i) * (w * step).round_ties_even() / step;
-                    }
+                    exact += reference::input(b.side, b.states(), w, n, None, r, j);
+                    rounded += reference::input(b.side, b.states(), w, n, Some(c.step_exponent()), r, j);
                 }
                 let (exact, rounded) = (f64::from(beta) * exact, f64::from(beta) * rounded);
                 let got = f64::from(got[r * n + j]);

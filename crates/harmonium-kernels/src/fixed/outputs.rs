@@ -190,3 +190,47 @@ fn write_row(
         out.copy_from_slice(&field[..width]);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bits::{Rows, words};
+    use crate::fixed::{Coupling, Input, States};
+    use crate::stream::mix;
+
+    /// Narrow and wide sums, dense and sparse words, small and large batches.
+    #[test]
+    fn the_same_samples_on_every_instruction_set() {
+        for (k, n, rows, size, density) in
+            [(64, 40, 300, 0.1, 2), (200, 70, 90, 2.0, 2), (150, 33, 20, 0.5, 30)]
+        {
+            let at = |i: usize| mix(i as u64) as f64 / 2f64.powi(64);
+            let w: Vec<f32> = (0..k * n).map(|i| (size * (at(i) - 0.4)) as f32).collect();
+            let theta: Vec<f32> = (0..n).map(|j| at(j + 999_999) as f32).collect();
+            let mut x = vec![0; rows * words(k)];
+            for (i, x) in x.iter_mut().enumerate() {
+                *x = (0..density - 1).fold(mix(i as u64 + 5), |x, d| x & mix(i as u64 ^ mix(d)));
+            }
+            for row in x.chunks_exact_mut(words(k)) {
+                row[words(k) - 1] &= crate::bits::last_mask(k);
+            }
+            let mut coupling = Coupling::new(Side::Binary(k), Side::Spin(n));
+            coupling.refresh(&w);
+            let inputs =
+                [Input { direction: coupling.forward(), states: States::Bits(Rows::new(&x, rows, k)) }];
+            for beta in [1.0, 0.3] {
+                let field = Field::new(Side::Spin(n), rows, &theta, beta, &inputs);
+                let key = Key { seed: 3, purpose: 1, block: 0, sweep: 8 };
+                let run = |isa| {
+                    let (mut out, mut means) = (vec![0; rows * words(n)], vec![0f32; rows * n]);
+                    field.sample_on(isa, key, &mut out, Some(&mut means));
+                    (out, means)
+                };
+                let portable = run(Isa::all()[0]);
+                for isa in Isa::all() {
+                    assert_eq!(run(isa), portable, "{}", isa.name());
+                }
+            }
+        }
+    }
+}
