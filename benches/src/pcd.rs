@@ -3,7 +3,7 @@
 use crate::data::Source;
 use crate::measure::{Alternative, medians, on_threads, ratio};
 use harmonium::estimate::Estimator;
-use harmonium::train::{Data, TrainParams, Trainer};
+use harmonium::train::{Data, Form, TrainParams, Trainer};
 use harmonium::{Batch, Bits, Kind, Layer, Machine};
 use harmonium_kernels::bench_support::dense_bernoulli;
 use harmonium_kernels::{Key, Real, bits};
@@ -14,7 +14,8 @@ const VISIBLE: usize = 784;
 const HIDDEN: usize = 500;
 const BATCH: usize = 500;
 const ROWS: usize = 10_000;
-const RATE: f32 = 0.01;
+/// Learning rate.
+pub const RATE: f32 = 0.01;
 
 /// The usual way: dense states, five products, vectorised sigmoid and sampling, one pass over the weights.
 struct Dense {
@@ -117,32 +118,57 @@ fn column_sums(x: &[f32], n: usize) -> Vec<f32> {
     sums
 }
 
-/// The data as the library takes them.
-pub fn library_data(machine: &Machine<f32>, words: &[u64]) -> Data<f32> {
-    let bits = Bits::from_words(ROWS, VISIBLE, words.to_vec()).expect("packed rows");
-    Data::new(machine.data(vec![Batch::Bits(bits)]).expect("rows that fit"))
+/// The update to be measured: a machine of binary units, its data and the settings of its run.
+pub struct Problem {
+    words: Vec<u64>,
+    machine: Machine<f32>,
+    data: Data<f32>,
+}
+
+impl Problem {
+    /// The usual size of an RBM on digits, with rows of independent bits.
+    ///
+    /// # Panics
+    /// If the library refuses its data.
+    #[expect(clippy::new_without_default, reason = "it has work to do")]
+    pub fn new() -> Self {
+        let words = Source::new(5).bits(ROWS, VISIBLE, 0.15);
+        let machine =
+            Machine::<f32>::rbm(Layer::new(Kind::Binary, VISIBLE), Layer::new(Kind::Binary, HIDDEN));
+        let bits = Bits::from_words(ROWS, VISIBLE, words.clone()).expect("packed rows");
+        let data = Data::new(machine.data(vec![Batch::Bits(bits)]).expect("rows that fit"));
+        Self { words, machine, data }
+    }
+
+    /// A run of the library's trainer: PCD-1, all else but the rate as it chooses, no evaluations. `plain`
+    /// takes away what it does beyond the textbook: centred gradients and averaged parameters.
+    ///
+    /// # Panics
+    /// If the library refuses its settings.
+    pub fn trainer(&self, plain: bool) -> Trainer<'_, f32> {
+        let params = TrainParams {
+            seed: Some(1),
+            estimator: Some(Estimator::Pcd { sweeps: Some(1), chains: Some(BATCH) }),
+            batch: Some(BATCH),
+            updates: Some(1 << 40),
+            rate: Some(f64::from(RATE)),
+            evaluate_every: Some(0),
+            form: plain.then_some(Form::Plain),
+            average: plain.then_some(0),
+            ..TrainParams::default()
+        };
+        let plan = params.plan(&self.machine, &self.data).expect("settings that fit");
+        Trainer::new(self.machine.clone(), plan, &self.data).expect("a trainer")
+    }
 }
 
 /// Runs with one and two threads.
 pub fn run(budget: Duration) {
-    let words = Source::new(5).bits(ROWS, VISIBLE, 0.15);
-    let machine =
-        Machine::<f32>::rbm(Layer::new(Kind::Binary, VISIBLE), Layer::new(Kind::Binary, HIDDEN));
-    let data = library_data(&machine, &words);
-    let params = TrainParams {
-        seed: Some(1),
-        estimator: Some(Estimator::Pcd { sweeps: Some(1), chains: Some(BATCH) }),
-        batch: Some(BATCH),
-        updates: Some(1 << 40),
-        rate: Some(f64::from(RATE)),
-        evaluate_every: Some(0),
-        ..TrainParams::default()
-    };
+    let problem = Problem::new();
     for threads in [1, 2] {
         on_threads(threads, || {
-            let plan = params.plan(&machine, &data).expect("settings that fit");
-            let mut trainer = Trainer::new(machine.clone(), plan, &data).expect("a trainer");
-            let mut dense = Dense::new(&words);
+            let mut trainer = problem.trainer(false);
+            let mut dense = Dense::new(&problem.words);
             let times = medians(
                 &mut [
                     Alternative::new("gemm", || dense.update()),
