@@ -62,6 +62,7 @@ pub mod exact;
 pub mod io;
 pub mod machine;
 pub mod sample;
+pub mod partition;
 mod states;
 pub mod train;
 pub mod units;

@@ -1,0 +1,19 @@
+//! The partition function: estimates of ln Z from both sides.
+//!
+//! All of them walk the straight [path](crate::Machine::between) from a [`Base`] model, whose ln Z is known, to the
+//! machine. [`ais`] walks up and falls short of ln Z on average, [`reverse_ais`] walks down from
+//! samples of the machine and overshoots: only together do they say how far either can be trusted.
+
+mod ais;
+mod anneal;
+mod base;
+mod path;
+mod result;
+mod schedule;
+mod weights;
+
+pub use ais::{ais, raise, reverse_ais};
+pub use base::Base;
+pub use result::{Bound, Cost, Interval, LogZ, Method, Observer, Progress, Verdict, silent};
+pub use schedule::Schedule;
+pub use weights::{effective_size, log_mean_exp, normalised, std_err};
