@@ -57,7 +57,10 @@ pub fn reverse_ais<T: Real>(
 }
 
 /// The path with nothing given.
-pub(crate) fn unconditional<'m, T: Real>(machine: &'m Machine<T>, base: &Base<T>) -> Result<Path<'m, T>> {
+pub(crate) fn unconditional<'m, T: Real>(
+    machine: &'m Machine<T>,
+    base: &Base<T>,
+) -> Result<Path<'m, T>> {
     if let Some(l) = machine.with_role(Role::Condition).next() {
         let why = format!("layer {} conditions it and must be given", machine.members()[l].name);
         return Err(Error::Undefined { what: "Z without its condition", why });

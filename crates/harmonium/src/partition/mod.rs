@@ -7,13 +7,18 @@
 mod ais;
 mod anneal;
 mod base;
+mod integrate;
+mod ladder;
 mod path;
 mod result;
 mod schedule;
+mod trips;
 mod weights;
 
 pub use ais::{ais, raise, reverse_ais};
 pub use base::Base;
+pub use integrate::integrate;
 pub use result::{Bound, Cost, Interval, LogZ, Method, Observer, Progress, Verdict, silent};
 pub use schedule::Schedule;
+pub use trips::RoundTrips;
 pub use weights::{effective_size, log_mean_exp, normalised, std_err};
