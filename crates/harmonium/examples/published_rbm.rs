@@ -6,9 +6,9 @@
 #[path = "support/npz.rs"]
 mod npz;
 
+use harmonium::judge::{LogZParams, log_z, log_z_cost};
 use harmonium::partition::{self, Base, Progress, Schedule};
 use harmonium::{Kind, Layer, Machine};
-use ndarray::Axis;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
@@ -35,9 +35,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let z = partition::ais(&machine, &base, &Schedule::reference(), 100, 1, &mut partition::silent)?;
         println!("reference schedule: {z:?} in {:.1} s", start.elapsed().as_secs_f64());
     }
-    let _ = (Axis(0), |p: Progress| {
-        let _ = p;
-        ControlFlow::<()>::Continue(())
-    });
+    let params = LogZParams { seed: 1, ..LogZParams::default() };
+    println!("at most {:?}", log_z_cost(&machine, &params)?);
+    let (start, mut stage) = (Instant::now(), ("", 0));
+    let mut show = |p: Progress| {
+        if (p.stage, p.total) != stage || p.done == p.total {
+            println!("{:7.1} s  {} {}/{}", start.elapsed().as_secs_f64(), p.stage, p.done, p.total);
+            stage = (p.stage, p.total);
+        }
+        ControlFlow::Continue(())
+    };
+    let estimate = log_z(&machine, Some(&train), &params, None, &mut show)?;
+    println!("{estimate:#?}");
     Ok(())
 }

@@ -29,7 +29,7 @@ fn samples(machine: &Machine<f64>, rows: usize) -> States<f64> {
 /// Forward and reverse runs agree with enumeration within five standard errors (a false alarm in 10⁶ runs).
 fn both_sides(machine: &Machine<f64>, what: &str) {
     let exact = machine.exact().log_z().unwrap();
-    let (base, schedule) = (Base::own(machine), Schedule::uniform(40));
+    let (base, schedule) = (Base::own(machine), Schedule::uniform(100));
     let up = ais(machine, &base, &schedule, 128, SEED, &mut silent).unwrap();
     let down =
         reverse_ais(machine, &base, &schedule, &samples(machine, 128), SEED, &mut silent).unwrap();
@@ -96,7 +96,7 @@ fn raise_and_ais_bracket_single_rows() {
     let exact = machine.exact().log_probability(&data).unwrap();
     let base = Base::of_data(&machine, &data).unwrap();
     let f = machine.free_energy(&data).unwrap();
-    let schedule = Schedule::uniform(10);
+    let schedule = Schedule::uniform(3);
     let (mut low, mut high) = (vec![Vec::new(); 12], vec![Vec::new(); 12]);
     for seed in 0..80 {
         let r = raise(&machine, &base, &schedule, &data, 1, seed, &mut silent).unwrap();

@@ -66,7 +66,7 @@ impl<T: Real> Base<T> {
 }
 
 /// The layer with θ = 0 and its own γ.
-fn unbiased<T: Real>(layer: &Layer<T>) -> Layer<T> {
+pub(crate) fn unbiased<T: Real>(layer: &Layer<T>) -> Layer<T> {
     let mut out = layer.clone();
     for (k, name) in layer.kind().params().iter().enumerate() {
         if name.starts_with("theta") {

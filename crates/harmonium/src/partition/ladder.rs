@@ -1,10 +1,11 @@
 //! Replica exchange along the path: equilibrium samples of the machine and what the rungs say of ln Z.
 
 use super::anneal::Run;
-use super::path::{Fields, Path, stack_states};
+use super::path::{Fields, Path};
 use super::result::{Observer, tell};
 use super::trips::RoundTrips;
-use crate::sample::purpose;
+use crate::sample::{acceptance, purpose};
+use crate::units::uniform;
 use crate::{Key, Real, Result, States};
 use harmonium_kernels::Stream;
 
@@ -68,17 +69,14 @@ impl<'p, 'm, T: Real> Ladder<'p, 'm, T> {
         let mut rng = Stream::new(key);
         for i in (parity..self.betas.len() - 1).step_by(2) {
             let (low, high) = &ratios[i];
-            let mut rows: Vec<usize> = (0..2 * chains).collect();
+            let (below, above) = self.replicas.split_at_mut(i + 1);
             for r in 0..chains {
-                let accepted = crate::units::uniform(&mut rng).ln() < low[r] - high[r];
+                let accepted = uniform(&mut rng) < acceptance(low[r], high[r]);
                 self.trips.exchange(i, r, accepted);
                 if accepted {
-                    rows.swap(r, chains + r);
+                    below[i].swap_row(r, &mut above[0], r);
                 }
             }
-            let both = stack_states(self.path.machine(), &[&self.replicas[i], &self.replicas[i + 1]]);
-            self.replicas[i] = both.select(&rows[..chains]);
-            self.replicas[i + 1] = both.select(&rows[chains..]);
         }
         self.trips.visit();
         Ok(Seen { ratios, derivatives })

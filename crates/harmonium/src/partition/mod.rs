@@ -7,16 +7,19 @@
 mod ais;
 mod anneal;
 mod base;
+mod bennett;
 mod integrate;
 mod ladder;
 mod path;
 mod result;
 mod schedule;
+pub(crate) mod survey;
 mod trips;
 mod weights;
 
 pub use ais::{ais, raise, reverse_ais};
 pub use base::Base;
+pub use bennett::{bennett_ladder, mbar};
 pub use integrate::integrate;
 pub use result::{Bound, Cost, Interval, LogZ, Method, Observer, Progress, Verdict, silent};
 pub use schedule::Schedule;

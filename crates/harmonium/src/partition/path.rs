@@ -2,8 +2,7 @@
 
 use super::Base;
 use crate::sample::{Order, sweep};
-use crate::units::Form;
-use crate::{Batch, Clamp, Clamps, Key, Layer, Machine, Real, Result, Role, States, Tempered};
+use crate::{Clamp, Clamps, Key, Layer, Machine, Real, Result, Role, States, Tempered};
 use ndarray::Array2;
 
 /// The unnormalised distributions
@@ -187,43 +186,4 @@ impl<'m, T: Real> Path<'m, T> {
 fn scaled<T: Real>(inputs: &Array2<T>, beta: f64) -> Array2<T> {
     let beta = T::of(beta);
     inputs.mapv(|x| beta * x)
-}
-
-/// `rows` of `b`, then rows of `a`: batches of one layer under each other.
-pub(crate) fn stack<T: Real>(layer: &Layer<T>, parts: &[&Batch<T>]) -> Batch<T> {
-    let rows = parts.iter().map(|b| b.rows()).sum();
-    let n = layer.len();
-    match layer.kind().form() {
-        Form::Bits => {
-            let words = parts.iter().flat_map(|b| match b {
-                Batch::Bits(b) => b.words().to_vec(),
-                _ => panic!("a layer's batches have one form"),
-            });
-            Batch::Bits(crate::Bits::from_words(rows, n, words.collect()).expect("rows of words"))
-        }
-        Form::Codes => {
-            let codes = parts.iter().flat_map(|b| match b {
-                Batch::Codes(c) => c.iter().copied().collect::<Vec<_>>(),
-                _ => panic!("a layer's batches have one form"),
-            });
-            Batch::Codes(Array2::from_shape_vec((rows, n), codes.collect()).expect("rows of codes"))
-        }
-        Form::Reals => {
-            let reals = parts.iter().flat_map(|b| match b {
-                Batch::Reals(x) => x.iter().copied().collect::<Vec<_>>(),
-                _ => panic!("a layer's batches have one form"),
-            });
-            Batch::Reals(Array2::from_shape_vec((rows, n), reals.collect()).expect("rows of reals"))
-        }
-    }
-}
-
-/// The states of several batches under each other, for the layers that the first holds.
-pub(crate) fn stack_states<T: Real>(machine: &Machine<T>, parts: &[&States<T>]) -> States<T> {
-    let mut out = States::empty(machine.len(), parts.iter().map(|s| s.rows()).sum());
-    for l in (0..machine.len()).filter(|&l| parts[0].get(l).is_some()) {
-        let batches: Vec<_> = parts.iter().map(|s| s.get(l).expect("held by all")).collect();
-        out.set(l, stack(machine.layer(l), &batches));
-    }
-    out
 }
