@@ -3,7 +3,7 @@
 use ndarray::Array2;
 use std::io::Read;
 
-pub fn read(path: &str, name: &str) -> Result<Array2<f64>, Box<dyn std::error::Error>> {
+pub(crate) fn read(path: &str, name: &str) -> Result<Array2<f64>, Box<dyn std::error::Error>> {
     let mut archive = zip::ZipArchive::new(std::fs::File::open(path)?)?;
     let mut bytes = Vec::new();
     archive.by_name(&format!("{name}.npy"))?.read_to_end(&mut bytes)?;

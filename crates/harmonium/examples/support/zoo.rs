@@ -71,7 +71,7 @@ fn wild(a: Kind, b: Kind) -> bool {
 }
 
 /// Machines of all kinds of units and most shapes, couplings from weak to strong.
-pub fn random(number: u64, seed: u64) -> Vec<(String, Machine<f64>)> {
+pub(crate) fn random(number: u64, seed: u64) -> Vec<(String, Machine<f64>)> {
     let mut dice = Dice(seed);
     let mut out = Vec::new();
     while out.len() < number as usize {
@@ -122,7 +122,7 @@ pub fn random(number: u64, seed: u64) -> Vec<(String, Machine<f64>)> {
 
 /// Machines with two far modes, one of which holds most of the probability at β = 1 and almost none on the way:
 /// visible units that like to be off, and a hidden unit that is off unless all of them are on.
-pub fn deceptive(number: u64, seed: u64) -> Vec<(String, Machine<f64>)> {
+pub(crate) fn deceptive(number: u64, seed: u64) -> Vec<(String, Machine<f64>)> {
     let mut dice = Dice(seed ^ 0xdece);
     let make = |_| {
         let n = 16 + dice.below(6);

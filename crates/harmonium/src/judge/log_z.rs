@@ -1,12 +1,13 @@
 //! ln Z with a verdict: both sides, a ladder between them, and probes for what they might have missed.
 
-use super::chains::{Mixing, mixing};
+use super::chains::{Mixing, mixing, r_hat};
 use super::verdict::{self, Evidence};
 use crate::partition::{
     Base, Cost, Interval, LogZ, Observer, Verdict,
     survey::{Forward, Survey},
 };
 use crate::{Machine, Real, Result, States};
+use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 /// How much work an estimate of ln Z may do.
@@ -21,7 +22,7 @@ pub struct LogZParams {
     pub temperatures: usize,
     /// Ladders of the replica exchange.
     pub ladders: usize,
-    /// Rounds of the replica exchange.
+    /// Most rounds of the replica exchange, which ends when it has mixed.
     pub rounds: usize,
     /// Enumerate when that is estimated to take no longer than this many seconds.
     pub exact_seconds: f64,
@@ -36,7 +37,7 @@ impl Default for LogZParams {
             std_err: 0.1,
             temperatures: 20_000,
             ladders: 32,
-            rounds: 200,
+            rounds: 4000,
             exact_seconds: 2.0,
             seed: 0,
         }
@@ -101,7 +102,7 @@ pub fn log_z_cost<T: Real>(machine: &Machine<T>, params: &LogZParams) -> Result<
     }
     // The last two runs up and one down; earlier ones are shorter by factors. A ladder has a few dozen rungs.
     let annealing = 3.5 * params.chains as f64 * params.temperatures as f64;
-    let ladder = 50.0 * 2.0 * params.ladders as f64 * params.rounds as f64;
+    let ladder = 20.0 * 2.0 * params.ladders as f64 * params.rounds as f64;
     let cost =
         Cost { chains: params.chains, temperatures: params.temperatures, sweeps: annealing + ladder };
     // A multiply-add by table takes about 0.06 ns; the other half of the time goes to Γ and random numbers.
@@ -145,7 +146,9 @@ pub fn log_z<T: Real>(
     let mut survey =
         Survey::new(machine, &base, params.seed, budget.map(|b| (b.seconds, b.clock)), observer)?;
     let forward = survey.forward(params.chains, params.std_err, params.temperatures)?;
-    let climb = survey.ladder(&forward, params.ladders, params.rounds, params.chains)?;
+    // Nearly independent of where it is cut: see `verdict::R_HAT_MOST` for what is demanded in the end.
+    let mixed = |trace: &Array2<f64>| r_hat(trace.view()).is_ok_and(|r| r <= verdict::R_HAT_AIM);
+    let climb = survey.ladder(&forward, params.ladders, params.rounds, params.chains, mixed)?;
     let reverse = survey.reverse(&forward.schedule, &climb)?;
     let probes = survey.probes(&forward.schedule, data)?;
     let ladder = Ladder {

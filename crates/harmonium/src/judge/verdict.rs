@@ -26,7 +26,10 @@ const SLACK: f64 = 0.1;
 const STD_ERR_MOST: f64 = 0.5;
 /// Half width of a 95 % interval in standard errors, with a little for estimated standard errors.
 const Z95: f64 = 2.1;
-const R_HAT_MOST: f64 = 1.1;
+/// R-hat of the energy at β = 1 of a certified value, and the one at which the replica exchange stops. The ladders start
+/// from weighted states of the whole ensemble, so that a ladder need not have forgotten its start altogether.
+const R_HAT_MOST: f64 = 1.2;
+pub(super) const R_HAT_AIM: f64 = 1.1;
 const ACCEPTANCE_LEAST: f64 = 0.1;
 
 pub(super) fn check(params: &LogZParams) -> Result<()> {

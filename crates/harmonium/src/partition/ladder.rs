@@ -2,7 +2,6 @@
 
 use super::anneal::Run;
 use super::path::{Fields, Path};
-use super::result::{Observer, tell};
 use super::trips::RoundTrips;
 use crate::sample::{acceptance, purpose};
 use crate::units::uniform;
@@ -93,21 +92,5 @@ impl<'p, 'm, T: Real> Ladder<'p, 'm, T> {
             (minus(up, &own[i]), down.iter().map(|x| -x).collect())
         };
         (0..fields.len() - 1).map(pair).collect()
-    }
-
-    /// Rounds one after the other, with progress.
-    pub(crate) fn rounds(
-        &mut self,
-        rounds: usize,
-        sweeps: usize,
-        observer: &mut Observer<'_>,
-        mut each: impl FnMut(usize, &Self, Seen),
-    ) -> Result<()> {
-        for k in 0..rounds {
-            let seen = self.round(sweeps)?;
-            each(k, self, seen);
-            tell(observer, "replica exchange", k + 1, rounds)?;
-        }
-        Ok(())
     }
 }

@@ -175,12 +175,6 @@ impl<'m, T: Real> Path<'m, T> {
         }
         states
     }
-
-    /// Multiply-adds of one sweep of one chain.
-    pub(crate) fn operations(&self) -> f64 {
-        let products: usize = self.machine.couplings().iter().map(|c| c.w().len()).sum();
-        2.0 * products as f64
-    }
 }
 
 fn scaled<T: Real>(inputs: &Array2<T>, beta: f64) -> Array2<T> {

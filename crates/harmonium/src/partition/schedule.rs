@@ -171,8 +171,7 @@ mod tests {
         let mut watch = Watch::new(2, 320);
         for k in 0..320 {
             let sd = if k < 160 { 1.0 } else { 3.0 } / 2f64.sqrt();
-            let sign = if k % 2 == 0 { 1.0 } else { 1.0 };
-            watch.step(k, (k + 1) as f64 / 320.0, &[sign * sd, -sign * sd]);
+            watch.step(k, (k + 1) as f64 / 320.0, &[sd, -sd]);
         }
         let s = watch.equilibrium().divide(100);
         let below = s.betas().iter().filter(|&&b| b < 0.5).count();

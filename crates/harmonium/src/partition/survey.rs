@@ -3,7 +3,7 @@
 //! These are raw measurements; what they are worth is decided in the judge.
 
 use super::anneal::{self, Run};
-use super::ladder::Ladder;
+use super::ladder::{Ladder, Seen};
 use super::path::Path;
 use super::result::{Observer, tell};
 use super::schedule::{Length, Schedule, Watch};
@@ -20,7 +20,9 @@ const RUNG: f64 = 1.2;
 /// States of a run up that are kept for the ladder.
 const SNAPSHOTS: usize = 64;
 /// Sweeps of every replica between two exchanges.
-const SWEEPS: usize = 2;
+const SWEEPS: usize = 1;
+/// Rounds of replica exchange before it is first asked whether they are enough.
+const BLOCK_OF_ROUNDS: usize = 100;
 /// Chains of each kind of probe, and their sweeps at β = 1 before they go down.
 const PROBES: usize = 64;
 const RELAX: usize = 60;
@@ -121,21 +123,27 @@ impl<'a, 'm, T: Real> Survey<'a, 'm, T> {
         // The relative variance of M weights with log-variance V is (e^V − 1)/M; beyond V = 1 it is not trusted.
         let aim = (1.0 + chains as f64 * (0.75 * std_err).powi(2)).ln().min(1.0);
         let mut schedule = Schedule::uniform(64.min(most));
+        let mut pilot = true;
         loop {
-            let (forward, annealing) = self.up(&schedule, chains)?;
+            let running = if pilot { (chains / 4).max(16) } else { chains };
+            let (forward, annealing) = self.up(&schedule, running)?;
             let steps = schedule.steps() as f64;
             let measured = forward.variance;
             let affordable = self.affordable(SHARE_UP, chains as f64);
             let limit = (most as f64).min(affordable);
-            if measured <= aim && forward.z.std_err <= std_err || steps * 1.5 > limit {
-                self.shortened |= measured > aim && affordable < most as f64;
+            let good = measured <= 1.0 && forward.z.std_err <= std_err;
+            if !pilot && (good || 1.5 * steps > limit) {
+                self.shortened |= !good && affordable < most as f64;
                 return Ok(forward);
             }
-            // What an even schedule of n steps would leave is length²/n, plus what the stretches have in common.
+            // What an even schedule of n steps would leave is length²/n, plus what the stretches have in common. A
+            // schedule that is too coarse shows too little of it, hence the half more.
             let length = annealing.total();
-            let common = (measured * steps / (length * length)).clamp(1.0, 4.0);
-            let needed = 1.1 * common * length * length / aim;
-            let next = needed.clamp(1.5 * steps, 8.0 * steps).min(limit);
+            let common = (measured * steps / (length * length).max(1e-300)).clamp(1.0, 4.0);
+            let needed = 1.5 * common * length * length / aim;
+            let least = if pilot { 1.0 } else { 1.5 };
+            let next = needed.clamp(least * steps, 8.0 * steps).min(limit).max(2.0);
+            pilot &= needed > 4.0 * steps && next < limit;
             schedule = annealing.divide(next as usize);
         }
     }
@@ -179,30 +187,43 @@ impl<'a, 'm, T: Real> Survey<'a, 'm, T> {
         ladders: usize,
         rounds: usize,
         samples: usize,
+        mixed: impl Fn(&Array2<f64>) -> bool,
     ) -> Result<Climb<T>> {
         let gaps = (forward.equilibrium.total() / RUNG).ceil().clamp(2.0, RUNGS_MOST as f64 - 1.0);
         let betas = forward.equilibrium.divide(gaps as usize).betas().to_vec();
         let per_round = (betas.len() * ladders * (SWEEPS + 1)) as f64;
-        let affordable = self.affordable(SHARE_LADDER / (1.0 - SHARE_UP), per_round) as usize;
-        let (wanted, rounds) = (rounds, rounds.min(affordable).max(16));
-        self.shortened |= rounds < wanted;
+        let affordable = self.affordable(SHARE_LADDER / (1.0 - SHARE_UP), per_round);
+        let most = (rounds as f64).min(affordable).max(16.0) as usize;
         let run = self.run();
         let replicas = self.replicas(forward, &betas, ladders);
         let mut ladder = Ladder::new(&self.path, betas, replicas, run);
-        let burn = rounds / 4;
-        let every = ((rounds - burn) / samples.div_ceil(ladders)).max(1);
-        let mut record = Record::new(ladder.betas().len(), ladders);
-        ladder.rounds(rounds, SWEEPS, self.observer, |k, ladder, seen| {
-            if k >= burn {
-                record.take(&seen.ratios, seen.derivatives);
-                if (k - burn) % every == every - 1 {
-                    record.samples.push(self.path.keep(ladder.top().clone()));
+        let mut record = Record::new(ladder.betas().len(), ladders, 2 * samples.div_ceil(ladders));
+        let (mut done, mut next) = (0, most.min(BLOCK_OF_ROUNDS));
+        // The replicas start near equilibrium already: a short while is enough to forget how near.
+        let burn = next / 4;
+        loop {
+            for k in done..next {
+                let seen = ladder.round(SWEEPS)?;
+                if k >= burn {
+                    record.take(&seen, || self.path.keep(ladder.top().clone()));
                 }
+                tell(self.observer, "replica exchange", k + 1, next)?;
             }
-        })?;
-        let sweeps = per_round * rounds as f64;
-        let climb = record.finish(&ladder, self.path.log_z0(), sweeps);
-        self.sweeps += sweeps;
+            done = next;
+            next = most.min(2 * done);
+            if done >= most || mixed(&record.trace()) {
+                break;
+            }
+        }
+        self.shortened |= done < rounds && done >= most;
+        let rounds = done;
+        let climb = record.finish(
+            &ladder,
+            self.path.log_z0(),
+            per_round * rounds as f64,
+            samples.div_ceil(ladders),
+        );
+        self.sweeps += per_round * rounds as f64;
         Ok(climb)
     }
 
@@ -321,62 +342,86 @@ struct Record<T> {
     ratios: Vec<(Vec<f64>, Vec<f64>)>,
     /// Sum over rounds, a row per rung and a column per ladder.
     slopes: Array2<f64>,
+    /// The slope at β = 1, round after round.
     trace: Vec<Vec<f64>>,
+    /// States at β = 1 after every `every` rounds, at most `most` of them.
     samples: Vec<States<T>>,
+    every: usize,
+    most: usize,
 }
 
 impl<T: Real> Record<T> {
-    fn new(rungs: usize, ladders: usize) -> Self {
+    fn new(rungs: usize, ladders: usize, most: usize) -> Self {
         Self {
             ratios: vec![(Vec::new(), Vec::new()); rungs - 1],
             slopes: Array2::zeros((rungs, ladders)),
             trace: Vec::new(),
             samples: Vec::new(),
+            every: 1,
+            most,
         }
     }
 
-    fn take(&mut self, ratios: &[(Vec<f64>, Vec<f64>)], mut derivatives: Vec<Vec<f64>>) {
-        for (to, from) in self.ratios.iter_mut().zip(ratios) {
+    fn take(&mut self, seen: &Seen, top: impl FnOnce() -> States<T>) {
+        for (to, from) in self.ratios.iter_mut().zip(&seen.ratios) {
             to.0.extend(&from.0);
             to.1.extend(&from.1);
         }
-        for (mut row, d) in self.slopes.rows_mut().into_iter().zip(&derivatives) {
+        for (mut row, d) in self.slopes.rows_mut().into_iter().zip(&seen.derivatives) {
             row.iter_mut().zip(d).for_each(|(s, d)| *s += d);
         }
-        self.trace.push(derivatives.pop().expect("at least one rung"));
+        self.trace.push(seen.derivatives[seen.derivatives.len() - 1].clone());
+        if self.trace.len() % self.every == 0 {
+            self.samples.push(top());
+            if self.samples.len() > self.most {
+                let mut k = 0;
+                self.samples.retain(|_| {
+                    k += 1;
+                    k % 2 == 0
+                });
+                self.every *= 2;
+            }
+        }
     }
 
-    fn finish(self, ladder: &Ladder<'_, '_, T>, log_z0: f64, sweeps: f64) -> Climb<T> {
+    /// A row per ladder, a column per round.
+    fn trace(&self) -> Array2<f64> {
+        Array2::from_shape_fn((self.slopes.ncols(), self.trace.len()), |(r, k)| self.trace[k][r])
+    }
+
+    fn finish(
+        mut self,
+        ladder: &Ladder<'_, '_, T>,
+        log_z0: f64,
+        sweeps: f64,
+        per_ladder: usize,
+    ) -> Climb<T> {
         let (betas, ladders) = (ladder.betas().to_vec(), self.slopes.ncols());
-        let rounds = self.trace.len();
+        let rounds = self.trace.len() as f64;
         let cost = Cost { chains: ladders, temperatures: betas.len(), sweeps };
-        let made = |value, std_err, method| LogZ {
-            value,
-            std_err,
-            ess: ladders as f64,
-            bound: Bound::Central,
-            method,
-            cost,
+        let made = |value, std_err, method| {
+            let (ess, bound) = (ladders as f64, Bound::Central);
+            LogZ { value: log_z0 + value, std_err, ess, bound, method, cost }
         };
         let ratio = bennett_ladder(&self.ratios, ladders);
-        let curve = |s: ArrayView1<'_, f64>| s.iter().map(|s| s / rounds as f64).collect::<Vec<_>>();
+        let curve = |s: ArrayView1<'_, f64>| s.iter().map(|s| s / rounds).collect::<Vec<_>>();
         let integrals: Vec<f64> =
             self.slopes.columns().into_iter().map(|s| integrate(&betas, &curve(s)).0).collect();
         let (mean, var) = weights::mean_var(&integrals);
         let average = self.slopes.mean_axis(Axis(1)).expect("at least one ladder");
         let unresolved = integrate(&betas, &curve(average.view())).1;
-        let integral_err = (var / ladders as f64).sqrt().hypot(unresolved);
-        let per_ladder = self.samples.len();
-        // From round after round to ladder after ladder.
+        // The latest samples, and from round after round to ladder after ladder.
+        let per_ladder = per_ladder.min(self.samples.len());
+        let latest = self.samples.split_off(self.samples.len() - per_ladder);
         let rows: Vec<usize> =
             (0..ladders).flat_map(|r| (0..per_ladder).map(move |s| s * ladders + r)).collect();
         Climb {
             acceptance: ladder.trips().acceptance(),
             round_trips: ladder.trips().trips().iter().sum(),
-            trace: Array2::from_shape_fn((ladders, rounds), |(r, k)| self.trace[k][r]),
-            bennett: made(log_z0 + ratio.value, ratio.std_err, Method::Bennett),
-            integral: made(log_z0 + mean, integral_err, Method::Integration),
-            samples: States::stack(&self.samples).select(&rows),
+            trace: self.trace(),
+            bennett: made(ratio.value, ratio.std_err, Method::Bennett),
+            integral: made(mean, (var / ladders as f64).sqrt().hypot(unresolved), Method::Integration),
+            samples: States::stack(&latest).select(&rows),
             per_ladder,
             betas,
         }
