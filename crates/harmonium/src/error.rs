@@ -61,6 +61,12 @@ pub enum Error {
         /// Estimated time in seconds on the present number of threads.
         seconds: f64,
     },
+    /// An observer broke the computation off.
+    #[error("stopped during {what}")]
+    Stopped {
+        /// What was being done.
+        what: &'static str,
+    },
     /// A model file or archive that does not hold what the format says.
     #[error("{}: {why}", .path.display())]
     Format {

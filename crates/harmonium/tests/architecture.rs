@@ -20,7 +20,7 @@ const ROOMS: [(&str, &[&str]); 13] = [
     ("estimate", &["units", "machine", "archive", "sample", "exact"]),
     ("train", &["units", "machine", "archive", "sample", "exact", "estimate"]),
     ("partition", &["units", "machine", "archive", "sample", "exact"]),
-    ("judge", &["units", "machine", "archive", "sample", "exact"]),
+    ("judge", &["units", "machine", "archive", "sample", "exact", "partition"]),
     ("io", &["container", "units", "machine", "archive", "train"]),
 ];
 

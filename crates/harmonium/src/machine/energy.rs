@@ -13,15 +13,17 @@ impl<T: Real> Machine<T> {
     /// # Errors
     /// When a layer is not held in `states`.
     pub fn energy(&self, states: &States<T>) -> Result<Vec<f64>> {
-        self.energy_of(&(0..self.len()).collect::<Vec<_>>(), states)
-    }
-
-    /// The part of the energy that lies inside the given layers.
-    pub(crate) fn energy_of(&self, set: &[usize], states: &States<T>) -> Result<Vec<f64>> {
-        let mut energy = vec![0.0; states.rows()];
-        for &l in set {
+        let all: Vec<usize> = (0..self.len()).collect();
+        let mut energy = self.coupling_energy(&all, states)?;
+        for l in all {
             self.layer(l).add_energy(states.layer(l)?, &mut energy);
         }
+        Ok(energy)
+    }
+
+    /// The energy of the couplings inside the given layers.
+    pub(crate) fn coupling_energy(&self, set: &[usize], states: &States<T>) -> Result<Vec<f64>> {
+        let mut energy = vec![0.0; states.rows()];
         for c in self.couplings() {
             let (a, b) = c.ends();
             if set.contains(&a) && set.contains(&b) {

@@ -192,4 +192,24 @@ impl<T: Real> Machine<T> {
     pub fn at(&self, beta: f64) -> Tempered<'_, T> {
         Tempered::new(self, beta)
     }
+
+    /// A point of the straight path from the layers `base` without couplings (β = 0) to this machine (β = 1):
+    /// the parameters of the layers are (1−β) times those of `base` plus β times their own, the couplings
+    /// are scaled by β.
+    ///
+    /// # Errors
+    /// When `base` has other kinds or numbers of units than the machine.
+    pub fn between(&self, base: &[Layer<T>], beta: f64) -> Result<Tempered<'_, T>> {
+        if base.len() != self.len() {
+            return Err(Error::shape("layers of the base", self.len(), base.len()));
+        }
+        for (m, b) in self.members.iter().zip(base) {
+            if (m.layer.kind(), m.layer.len()) != (b.kind(), b.len()) {
+                let expected = format!("{} {} units", m.layer.len(), m.layer.kind());
+                let got = format!("{} {} units", b.len(), b.kind());
+                return Err(Error::shape(format!("base of layer {}", m.name), expected, got));
+            }
+        }
+        Ok(Tempered::between(self, base, beta))
+    }
 }

@@ -11,6 +11,9 @@ use std::borrow::Cow;
 /// The energy is linear in the parameters, so an inverse temperature is nothing but scaled parameters: the
 /// layers are scaled copies and inputs are multiplied by β on their way. The reference measure ν (the
 /// multiplicities of Binomial and Poisson units) is not tempered.
+///
+/// [`Machine::between`] makes the same kind of view on the way from other layers without couplings to the
+/// machine: its layers are mixtures, its couplings are scaled by β.
 #[derive(Clone, Debug)]
 pub struct Tempered<'m, T: Real = f32> {
     machine: &'m Machine<T>,
@@ -27,15 +30,20 @@ impl<'m, T: Real> Tempered<'m, T> {
         Self { machine, layers: layers.collect(), beta }
     }
 
+    pub(super) fn between(machine: &'m Machine<T>, base: &[Layer<T>], beta: f64) -> Self {
+        let mix = |(m, base): (&'m super::Member<T>, &Layer<T>)| Cow::Owned(m.layer.mixed(base, beta));
+        Self { machine, layers: machine.members().iter().zip(base).map(mix).collect(), beta }
+    }
+
     /// The machine, untempered.
     pub fn machine(&self) -> &'m Machine<T> {
         self.machine
     }
-    /// β.
+    /// β: what the couplings are multiplied by.
     pub fn beta(&self) -> f64 {
         self.beta
     }
-    /// Layer `l` with its parameters times β.
+    /// Layer `l` with its parameters times β (or mixed with those of the base).
     pub fn layer(&self, l: usize) -> &Layer<T> {
         &self.layers[l]
     }
@@ -176,8 +184,12 @@ impl<'m, T: Real> Tempered<'m, T> {
 
     /// The part of [`log_weight`](Self::log_weight) that lies inside the given layers.
     pub(crate) fn log_weight_of(&self, set: &[usize], states: &States<T>) -> Result<Vec<f64>> {
-        let energy = self.machine.energy_of(set, states)?;
-        let mut out: Vec<f64> = energy.into_iter().map(|e| -self.beta * e).collect();
+        let mut energy = self.machine.coupling_energy(set, states)?;
+        energy.iter_mut().for_each(|e| *e *= self.beta);
+        for &l in set {
+            self.layer(l).add_energy(states.layer(l)?, &mut energy);
+        }
+        let mut out: Vec<f64> = energy.into_iter().map(|e| -e).collect();
         for &l in set {
             self.layer(l).add_log_measure(states.layer(l)?, &mut out);
         }

@@ -1,0 +1,193 @@
+//! The log-likelihood of data, with errors from ln Z, from coupled hidden layers and from the finite data.
+
+use super::{Budget, Estimate, LogZParams, log_z};
+use crate::partition::{Base, Interval, Observer, Schedule, Verdict, ais_given};
+use crate::{Error, Machine, Real, Result, Role, States};
+use serde::{Deserialize, Serialize};
+
+/// Half width of a 95 % interval in standard errors.
+const Z95: f64 = 1.96;
+/// Longest enumeration of coupled hidden layers, in seconds.
+const PATIENCE: f64 = 10.0;
+/// Steps and chains for a row whose hidden layers are coupled and too many to enumerate.
+const STEPS: usize = 300;
+const COPIES: usize = 8;
+
+/// ln p(v) of data.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LogLikelihood {
+    /// Mean over the rows, in nats.
+    pub mean: f64,
+    /// Range of the expected log-likelihood of a new row, at 95 %: errors of ln Z and of the finite data together.
+    pub interval: Interval,
+    /// Standard error of the mean from the finite data alone.
+    pub sampling_err: f64,
+    /// Of each row.
+    pub rows: Vec<f64>,
+    /// That of ln Z.
+    pub verdict: Verdict,
+    /// Why, in words.
+    pub reasons: Vec<String>,
+}
+
+/// $\ln p(v) = -F(v) - \ln Z$ of each row of `data`, with ln Z as estimated by [`log_z`](super::log_z()).
+///
+/// The interval adds the errors in quadrature: the distance of ln Z from the ends of its interval, 1.96 standard
+/// errors of the mean over rows and, where hidden layers are coupled and too many to enumerate, of the AIS
+/// estimates of F, which make the likelihood look too small on average.
+///
+/// # Errors
+/// Data that do not fit, weights without a positive sum; a conditional machine, whose ln Z differs from row to row.
+pub fn log_likelihood<T: Real>(
+    machine: &Machine<T>,
+    data: &States<T>,
+    wts: Option<&[f64]>,
+    z: &Estimate,
+    seed: u64,
+    observer: &mut Observer<'_>,
+) -> Result<LogLikelihood> {
+    if machine.with_role(Role::Condition).next().is_some() {
+        let why =
+            "it is conditional: ln Z differs from row to row; use `conditional_log_likelihood`".into();
+        return Err(Error::Undefined { what: "one ln Z for all rows", why });
+    }
+    let sums = hidden_sums(machine, data, seed, observer)?;
+    let rows: Vec<f64> = sums.values.iter().map(|f| f - z.log_z.value).collect();
+    let (mean, sampling_err) = summary(&rows, wts)?;
+    let wide = |z_err: f64| z_err.hypot(Z95 * sampling_err).hypot(Z95 * sums.mean_err);
+    let interval = Interval {
+        lower: mean - wide(z.interval.upper - z.log_z.value),
+        upper: mean + wide(z.log_z.value - z.interval.lower),
+    };
+    let mut reasons = z.reasons.clone();
+    reasons.extend(sums.remark);
+    Ok(LogLikelihood { mean, interval, sampling_err, rows, verdict: z.verdict, reasons })
+}
+
+/// ln Z and log-likelihood of `data` in one call; `train`, where given, makes the base model.
+///
+/// # Errors
+/// As for [`log_z`](super::log_z()) and [`log_likelihood`].
+pub fn evaluate<T: Real>(
+    machine: &Machine<T>,
+    train: Option<&States<T>>,
+    data: &States<T>,
+    params: &LogZParams,
+    budget: Option<Budget<'_>>,
+    observer: &mut Observer<'_>,
+) -> Result<(Estimate, LogLikelihood)> {
+    let z = log_z(machine, Some(train.unwrap_or(data)), params, budget, observer)?;
+    let likelihood = log_likelihood(machine, data, None, &z, params.seed, observer)?;
+    Ok((z, likelihood))
+}
+
+/// $\ln p(v\mid u)$ of each row of a conditional machine, exactly where the sums can be enumerated; otherwise ln Z of each
+/// condition comes from AIS alone, one-sided, and the verdict is *not converged*.
+///
+/// # Errors
+/// A machine that is not conditional, data that do not fit.
+pub fn conditional_log_likelihood<T: Real>(
+    machine: &Machine<T>,
+    data: &States<T>,
+    wts: Option<&[f64]>,
+    seed: u64,
+    observer: &mut Observer<'_>,
+) -> Result<LogLikelihood> {
+    if machine.with_role(Role::Condition).next().is_none() {
+        let why = "no layer conditions it".into();
+        return Err(Error::Undefined { what: "a conditional likelihood", why });
+    }
+    let (rows, verdict, reasons, z_err) = match machine.exact().within(PATIENCE).log_probability(data) {
+        Ok(rows) => (rows, Verdict::Exact, vec!["ln Z of every condition was enumerated".into()], 0.0),
+        Err(Error::TooManyStates { .. }) => {
+            let sums = hidden_sums(machine, data, seed, observer)?;
+            let mut conditions = data.clone();
+            for l in machine.with_role(Role::Visible) {
+                conditions.take(l);
+            }
+            let base = Base::own(machine);
+            let schedule = Schedule::uniform(STEPS);
+            let z = ais_given(machine, &base, &schedule, &conditions, COPIES, seed, observer)?;
+            let rows = sums.values.iter().zip(&z).map(|(f, z)| f - z.0).collect();
+            let why =
+                "ln Z of each condition comes from AIS alone: nothing bounds the likelihood from below";
+            (rows, Verdict::NotConverged, vec![why.into()], mean_err(z.iter().map(|z| z.1)))
+        }
+        Err(e) => return Err(e),
+    };
+    let (mean, sampling_err) = summary(&rows, wts)?;
+    let interval = Interval::around(mean, (Z95 * sampling_err).hypot(Z95 * z_err));
+    Ok(LogLikelihood { mean, interval, sampling_err, rows, verdict, reasons })
+}
+
+/// Mean free energy of held-out rows minus that of training rows: ln Z cancels, so that it needs no estimate. It
+/// grows when a machine begins to know its training rows by heart.
+///
+/// # Errors
+/// [`Error::Undefined`] when the hidden layers are not independent given the visible ones.
+pub fn free_energy_gap<T: Real>(
+    machine: &Machine<T>,
+    train: &States<T>,
+    held_out: &States<T>,
+) -> Result<(f64, f64)> {
+    let [(a, a_err), (b, b_err)] =
+        [summary(&machine.free_energy(train)?, None)?, summary(&machine.free_energy(held_out)?, None)?];
+    Ok((b - a, a_err.hypot(b_err)))
+}
+
+/// −F(v) of all rows.
+struct HiddenSums {
+    values: Vec<f64>,
+    /// Standard error of their mean.
+    mean_err: f64,
+    remark: Option<String>,
+}
+
+fn hidden_sums<T: Real>(
+    machine: &Machine<T>,
+    data: &States<T>,
+    seed: u64,
+    observer: &mut Observer<'_>,
+) -> Result<HiddenSums> {
+    let hidden: Vec<usize> = machine.with_role(Role::Hidden).collect();
+    let negated = |f: Vec<f64>| f.into_iter().map(|f| -f).collect();
+    if machine.independent(&hidden) {
+        return Ok(HiddenSums {
+            values: negated(machine.free_energy(data)?),
+            mean_err: 0.0,
+            remark: None,
+        });
+    }
+    match machine.exact().within(PATIENCE).free_energy(data) {
+        Ok(f) => return Ok(HiddenSums { values: negated(f), mean_err: 0.0, remark: None }),
+        Err(Error::TooManyStates { .. }) => {}
+        Err(e) => return Err(e),
+    }
+    let (base, schedule) = (Base::own(machine), Schedule::uniform(STEPS));
+    let sums = ais_given(machine, &base, &schedule, data, COPIES, seed, observer)?;
+    let mean_err = mean_err(sums.iter().map(|s| s.1));
+    let remark = "the sums over coupled hidden layers come from AIS: the likelihood is a lower bound in this respect";
+    Ok(HiddenSums { values: sums.iter().map(|s| s.0).collect(), mean_err, remark: Some(remark.into()) })
+}
+
+/// Standard error of the mean of independent estimates.
+fn mean_err(errors: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let n = errors.len().max(1) as f64;
+    errors.map(|e| e * e).sum::<f64>().sqrt() / n
+}
+
+/// Weighted mean and its standard error from the spread of the rows.
+pub(super) fn summary(rows: &[f64], wts: Option<&[f64]>) -> Result<(f64, f64)> {
+    if wts.is_some_and(|w| w.len() != rows.len()) {
+        return Err(Error::shape("weights", rows.len(), wts.map_or(0, <[f64]>::len)));
+    }
+    let wt = |r: usize| wts.map_or(1.0, |w| w[r]);
+    let total: f64 = (0..rows.len()).map(wt).sum();
+    if !(total > 0.0) {
+        return Err(Error::value("sum of the weights of the rows", "positive", total));
+    }
+    let mean = rows.iter().enumerate().map(|(r, x)| wt(r) * x).sum::<f64>() / total;
+    let square: f64 = rows.iter().enumerate().map(|(r, x)| (wt(r) * (x - mean) / total).powi(2)).sum();
+    let n = rows.len() as f64;
+    Ok((mean, (square * n / (n - 1.0).max(1.0)).sqrt()))
+}

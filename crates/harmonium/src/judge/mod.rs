@@ -1,0 +1,28 @@
+//! Judging a machine: likelihood with honest errors, chains that mix or do not, samples that resemble the data.
+//!
+//! [`log_z()`] gives ln Z from both sides with a verdict and [`log_likelihood`] what follows for data. [`mixing`] says
+//! whether draws of chains agree, [`equilibrium()`] whether Gibbs sampling of a machine forgets its start, and
+//! [`verify()`] whether the sampler samples the machine at all.
+
+mod chains;
+mod equilibrium;
+mod likelihood;
+mod log_z;
+mod pca;
+mod pseudo;
+mod quality;
+mod verdict;
+mod verify;
+
+pub use chains::{
+    Mixing, autocorrelation_time, ess_bulk, ess_mean, ess_tail, mixing, r_hat, split_r_hat,
+};
+pub use equilibrium::{Equilibrium, equilibrium};
+pub use likelihood::{
+    LogLikelihood, conditional_log_likelihood, evaluate, free_energy_gap, log_likelihood,
+};
+pub use log_z::{Budget, Estimate, Ladder, LogZParams, log_z, log_z_cost};
+pub use pca::Pca;
+pub use pseudo::pseudo_log_likelihood;
+pub use quality::{Adversarial, Duplicates, MomentMatch, adversarial, duplicates, moments, visible};
+pub use verify::{Check, Verification, verify};

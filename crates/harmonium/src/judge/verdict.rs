@@ -1,0 +1,164 @@
+//! Weighing the evidence on ln Z: agreement of both sides, the ladder, the probes.
+
+use super::log_z::{Estimate, Ladder, LogZParams};
+use crate::partition::{Bound, Cost, Interval, LogZ, Method, Verdict, survey::Probe};
+use crate::{Error, Result};
+
+/// All measurements of one estimate.
+pub(super) struct Evidence {
+    pub(super) forward: LogZ,
+    /// Variance of the forward log-weights.
+    pub(super) variance: f64,
+    pub(super) reverse: LogZ,
+    pub(super) bennett: LogZ,
+    pub(super) integral: LogZ,
+    pub(super) ladder: Ladder,
+    pub(super) probes: Vec<Probe>,
+    pub(super) wanted: f64,
+    pub(super) shortened: bool,
+}
+
+/// Standard errors that count as agreement.
+const SIGMAS: f64 = 3.0;
+/// Nats that count as agreement whatever the standard errors: what judges of likelihoods do not resolve.
+const SLACK: f64 = 0.1;
+/// Largest standard error of a certified value.
+const STD_ERR_MOST: f64 = 0.5;
+/// Half width of a 95 % interval in standard errors, with a little for estimated standard errors.
+const Z95: f64 = 2.1;
+/// R-hat of the energy at β = 1 of a certified value, and the one at which the replica exchange stops. The ladders start
+/// from weighted states of the whole ensemble, so that a ladder need not have forgotten its start altogether.
+const R_HAT_MOST: f64 = 1.2;
+pub(super) const R_HAT_AIM: f64 = 1.1;
+const ACCEPTANCE_LEAST: f64 = 0.1;
+
+pub(super) fn check(params: &LogZParams) -> Result<()> {
+    let least =
+        [("chains", params.chains, 16), ("ladders", params.ladders, 8), ("rounds", params.rounds, 16)];
+    for (what, got, least) in least {
+        if got < least {
+            return Err(Error::value(what, format!("at least {least}"), got));
+        }
+    }
+    if !(params.std_err > 0.0) || params.temperatures < 2 {
+        return Err(Error::value(
+            "std_err and temperatures",
+            "a positive number and at least 2",
+            "less",
+        ));
+    }
+    Ok(())
+}
+
+/// The estimate with its verdict; `sweeps` is all the work done.
+pub(super) fn weigh(e: Evidence, sweeps: f64) -> Estimate {
+    let faults = faults(&e);
+    let (f, r) = (&e.forward, &e.reverse);
+    // The two sides are biased against each other; weighing them by their precision cancels most of it.
+    let weight = |z: &LogZ| 1.0 / (z.std_err * z.std_err).max(1e-12);
+    let (a, b) = (weight(f), weight(r));
+    let value = (a * f.value + b * r.value) / (a + b);
+    let cost = Cost { sweeps, ..f.cost };
+    let log_z = LogZ {
+        value,
+        std_err: (1.0 / (a + b))
+            .sqrt()
+            .max(0.5 * (f.value - r.value).abs() * f64::from(u8::from(!faults.is_empty()))),
+        ess: f.ess + r.ess,
+        bound: Bound::Central,
+        method: Method::TwoSidedAis,
+        cost,
+    };
+    let side = |z: &LogZ| Interval::around(z.value, Z95 * z.std_err + 1e-9);
+    let interval = side(f).hull(side(r));
+    let certified = faults.is_empty();
+    let mut reasons = if certified { merits(&e) } else { faults };
+    if e.shortened {
+        reasons.push("the time budget has shortened the schedule".into());
+    }
+    Estimate {
+        log_z,
+        interval,
+        verdict: if certified { Verdict::Certified } else { Verdict::NotConverged },
+        reasons,
+        forward: Some(e.forward),
+        reverse: Some(e.reverse),
+        bennett: Some(e.bennett),
+        integral: Some(e.integral),
+        ladder: Some(e.ladder),
+    }
+}
+
+fn merits(e: &Evidence) -> Vec<String> {
+    vec![
+        format!("AIS and reverse AIS differ by {:.3} nats", e.reverse.value - e.forward.value),
+        format!(
+            "effective samples: {:.0} of {} up, {:.0} of {} down",
+            e.forward.ess, e.forward.cost.chains, e.reverse.ess, e.reverse.cost.chains
+        ),
+        format!(
+            "replica exchange: R-hat {:.3}, smallest acceptance {:.2}, {} round trips",
+            e.ladder.mixing.r_hat,
+            least(&e.ladder.acceptance),
+            e.ladder.round_trips
+        ),
+    ]
+}
+
+fn least(x: &[f64]) -> f64 {
+    x.iter().copied().fold(f64::INFINITY, f64::min)
+}
+
+/// Everything that speaks against the estimate.
+fn faults(e: &Evidence) -> Vec<String> {
+    let mut out = Vec::new();
+    let (f, r) = (&e.forward, &e.reverse);
+    for z in [f, r] {
+        let few = (0.1 * z.cost.chains as f64).max(8.0);
+        if !(z.ess >= few) {
+            out.push(format!("{}: only {:.1} effective samples of {}", z.method, z.ess, z.cost.chains));
+        }
+        if !(z.std_err <= STD_ERR_MOST.max(2.0 * e.wanted)) {
+            out.push(format!("{}: standard error {:.2} nats", z.method, z.std_err));
+        }
+    }
+    let apart = |a: &LogZ, b: &LogZ| {
+        let allowed = SIGMAS * a.std_err.hypot(b.std_err) + SLACK;
+        !((a.value - b.value).abs() <= allowed)
+    };
+    for (a, b) in [(f, r), (f, &e.bennett), (r, &e.bennett), (f, &e.integral)] {
+        if apart(a, b) {
+            out.push(format!(
+                "{} and {} disagree: {:.3} ± {:.3} against {:.3} ± {:.3}",
+                a.method, b.method, a.value, a.std_err, b.value, b.std_err
+            ));
+        }
+    }
+    if !(e.ladder.mixing.r_hat <= R_HAT_MOST) {
+        out.push(format!("the replica exchange does not mix: R-hat {:.2}", e.ladder.mixing.r_hat));
+    }
+    if least(&e.ladder.acceptance) < ACCEPTANCE_LEAST {
+        let a = least(&e.ladder.acceptance);
+        out.push(format!("neighbouring replicas hardly exchange: smallest acceptance {a:.3}"));
+    }
+    out.extend(e.probes.iter().filter_map(|p| unseen(p, f, e.variance)));
+    out
+}
+
+/// Whether a probe betrays a region that the run up has not weighed.
+///
+/// From equilibrium the log-weight of a run down is about normal around ln Z + V/2 with variance V, V being that of
+/// the runs up. A chain from a region that holds p of the probability but was entered by a share q of the
+/// runs up stands ln(p/q) above: far above when the region was missed.
+fn unseen(probe: &Probe, forward: &LogZ, variance: f64) -> Option<String> {
+    let allowed = 0.5 * variance + 4.0 * variance.sqrt() + 1.0 + SIGMAS * forward.std_err;
+    let above = probe.log_w.iter().filter(|w| **w - forward.value > allowed).count();
+    let most = probe.log_w.iter().copied().fold(f64::NEG_INFINITY, f64::max) - forward.value;
+    (above > 0).then(|| {
+        format!(
+            "{above} of {} runs down from {} stand up to {most:.1} nats above AIS: it has missed what they know",
+            probe.log_w.len(),
+            probe.what
+        )
+    })
+}

@@ -1,0 +1,48 @@
+//! ln Z with some layers given: the sum over coupled hidden layers of a row, or Z of a condition.
+
+use super::anneal::{self, Run};
+use super::path::Path;
+use super::result::{Observer, tell};
+use super::{Base, Schedule, weights};
+use crate::{Clamp, Clamps, Error, Machine, Real, Result, States};
+
+/// AIS with the layers that `given` holds clamped to each row in turn: $\ln\sum\nu e^{-E}$ over all other layers, with
+/// its standard error, from `copies` chains for each row.
+///
+/// With the visible layers given this is −F(v), also where the hidden layers are coupled; with the
+/// conditioning layers given it is the ln Z of each condition. On average the values are too small.
+///
+/// # Errors
+/// A machine that cannot be normalised, a conditioning layer that is not given, fewer than two copies.
+pub fn ais_given<T: Real>(
+    machine: &Machine<T>,
+    base: &Base<T>,
+    schedule: &Schedule,
+    given: &States<T>,
+    copies: usize,
+    seed: u64,
+    observer: &mut Observer<'_>,
+) -> Result<Vec<(f64, f64)>> {
+    if copies < 2 {
+        return Err(Error::value("copies of each row", "at least 2", copies));
+    }
+    let mut clamps = Clamps::none(machine);
+    for l in 0..machine.len() {
+        if let Some(x) = given.get(l) {
+            machine.layer(l).check_batch(x)?;
+            clamps = clamps.with(l, Clamp::All);
+        }
+    }
+    let path = Path::new(machine, base.clone(), &clamps)?;
+    let log_z0 = path.log_z0_given(given, &clamps)?;
+    let rows: Vec<usize> = (0..given.rows()).flat_map(|r| std::iter::repeat_n(r, copies)).collect();
+    let mut states = given.select(&rows);
+    let run = Run { seed, number: 4 };
+    path.start(&mut states, run.key(0));
+    let total = schedule.steps();
+    let each =
+        |k: usize, _, _: &[f64], _: &States<T>| tell(observer, "annealing given rows", k + 1, total);
+    let log_w = anneal::anneal(&path, schedule.betas(), &mut states, run, each)?;
+    let of = |(w, z0): (&[f64], f64)| (z0 + weights::log_mean_exp(w), weights::std_err(w, 1));
+    Ok(log_w.chunks(copies).zip(log_z0).map(of).collect())
+}
