@@ -70,7 +70,7 @@ impl Pca {
         if x.ncols() != self.mean.len() {
             return Err(Error::shape("columns", self.mean.len(), x.ncols()));
         }
-        Ok((x - &ndarray::aview1(&self.mean)).dot(&self.components.t()))
+        Ok((x - ndarray::aview1(&self.mean)).dot(&self.components.t()))
     }
 }
 

@@ -129,7 +129,7 @@ impl Watch {
         self.sums.iter_mut().zip(increments).for_each(|(s, x)| *s += x);
         self.spread += mean_var(increments).1.sqrt();
         self.inside += 1;
-        if (k + 1) % self.stretch == 0 || k + 1 == self.steps {
+        if (k + 1).is_multiple_of(self.stretch) || k + 1 == self.steps {
             let c = mean_var(&self.sums).1 * self.inside as f64;
             self.annealing.push((to, c.sqrt()));
             self.equilibrium.push((to, self.spread));

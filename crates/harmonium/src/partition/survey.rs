@@ -159,7 +159,7 @@ impl<'a, 'm, T: Real> Survey<'a, 'm, T> {
         let each = |k: usize, beta: f64, increments: &[f64], states: &States<T>| {
             watch.step(k, beta, increments);
             sums.iter_mut().zip(increments).for_each(|(s, x)| *s += x);
-            if (k + 1) % every == 0 || k + 1 == steps {
+            if (k + 1).is_multiple_of(every) || k + 1 == steps {
                 snapshots.push(Snapshot {
                     beta,
                     states: path.keep(states.clone()),
@@ -268,7 +268,7 @@ impl<'a, 'm, T: Real> Survey<'a, 'm, T> {
         if let Some(data) = data.filter(|d| d.rows() > 0) {
             let n = data.rows().min(PROBES);
             let rows: Vec<usize> = (0..n).map(|i| i * data.rows() / n).collect();
-            starts.push(("data", self.from_data(&data.select(&rows))?));
+            starts.push(("data", self.started_from(&data.select(&rows))?));
         }
         starts.push(("quenched random states", self.quenched(machine)?));
         let mut probes = Vec::new();
@@ -286,7 +286,7 @@ impl<'a, 'm, T: Real> Survey<'a, 'm, T> {
     }
 
     /// All kept layers with the visible ones as given: hidden ones follow from sweeps with the data clamped.
-    fn from_data(&mut self, data: &States<T>) -> Result<States<T>> {
+    fn started_from(&mut self, data: &States<T>) -> Result<States<T>> {
         let machine = self.path.machine();
         let run = self.run();
         let mut states =
@@ -371,7 +371,7 @@ impl<T: Real> Record<T> {
             row.iter_mut().zip(d).for_each(|(s, d)| *s += d);
         }
         self.trace.push(seen.derivatives[seen.derivatives.len() - 1].clone());
-        if self.trace.len() % self.every == 0 {
+        if self.trace.len().is_multiple_of(self.every) {
             self.samples.push(top());
             if self.samples.len() > self.most {
                 let mut k = 0;
