@@ -22,7 +22,7 @@ pub struct PttParams {
     pub freeze: f64,
     /// Acceptance below which an update is rejected.
     pub reject: f64,
-    /// Fewest rounds of the ladder when a checkpoint is frozen.
+    /// Fewest rounds of the ladder when a checkpoint is frozen; never fewer than four times its rungs.
     pub least_rounds: usize,
     /// Most rounds.
     pub most_rounds: usize,
@@ -131,7 +131,9 @@ impl<T: Real> Ptt<T> {
     fn freeze(&mut self, machine: &Machine<T>) -> Result<f64> {
         self.ladder.push(machine.clone(), self.chains.states().clone());
         let PttParams { reservoir, least_rounds, most_rounds, .. } = self.params;
-        let run = self.ladder.equilibrate(1, reservoir.max(1), least_rounds, most_rounds)?;
+        // What the first rung draws afresh needs some rounds for each rung to come to the last.
+        let least = least_rounds.max(4 * self.ladder.len());
+        let run = self.ladder.equilibrate(1, reservoir.max(1), least, most_rounds.max(least))?;
         self.reservoir = run.samples;
         *self.chains.states_mut() = self.ladder.chains(self.ladder.len() - 1).states().clone();
         Ok(run.autocorrelation)
