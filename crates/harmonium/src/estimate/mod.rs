@@ -12,6 +12,7 @@ mod pl;
 mod positive;
 mod pt;
 mod ptt;
+mod rcm;
 mod tap;
 mod ucd;
 
@@ -27,6 +28,7 @@ pub use pl::Pl;
 pub use positive::{Averaging, Positive};
 pub use pt::{Pt, PtParams};
 pub use ptt::{Ptt, PttParams};
+pub use rcm::{LowRank, RcmParams, low_rank_start};
 pub use tap::{Expansion, Tap, TapParams};
 pub use ucd::{Ucd, UcdParams};
 

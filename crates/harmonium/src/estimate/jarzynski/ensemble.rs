@@ -90,7 +90,7 @@ impl<T: Real> Ensemble<T> {
 }
 
 /// The rows that the teeth `start`, `start + 1` … of a comb meet on the cumulative weights, which sum to one.
-fn comb(wts: &[f64], start: f64) -> Vec<usize> {
+pub(in crate::estimate) fn comb(wts: &[f64], start: f64) -> Vec<usize> {
     let n = wts.len();
     let (mut rows, mut sum) = (Vec::with_capacity(n), 0.0);
     for (r, wt) in wts.iter().enumerate() {

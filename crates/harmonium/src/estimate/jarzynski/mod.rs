@@ -7,6 +7,7 @@ use crate::machine::Parameters;
 use crate::sample::{between, log_z_uncoupled, purpose, uncoupled};
 use crate::{Archive, Chains, Clamps, Key, Machine, Real, Result};
 use ensemble::Ensemble;
+pub(super) use ensemble::comb;
 use serde::{Deserialize, Serialize};
 
 /// Settings of [`Jarzynski`].
