@@ -19,6 +19,20 @@ impl<'a> Alternative<'a> {
 
 /// Runs all alternatives in turn for about `budget` (at least 9 rounds); the median time of each, in seconds.
 pub fn medians(alternatives: &mut [Alternative<'_>], budget: Duration) -> Vec<f64> {
+    times(alternatives, budget).iter().map(|t| t.median).collect()
+}
+
+/// How long the runs of one alternative took, in seconds.
+#[derive(Clone, Copy, Debug)]
+pub struct Times {
+    /// The middle one.
+    pub median: f64,
+    /// The fastest one: what an undisturbed machine does.
+    pub fastest: f64,
+}
+
+/// As [`medians`], with the fastest run of each as well.
+pub fn times(alternatives: &mut [Alternative<'_>], budget: Duration) -> Vec<Times> {
     for a in alternatives.iter_mut() {
         (a.run)();
     }
@@ -31,7 +45,7 @@ pub fn medians(alternatives: &mut [Alternative<'_>], budget: Duration) -> Vec<f6
             times.push(t.seconds());
         }
     }
-    times.iter_mut().map(|t| median(t)).collect()
+    times.iter_mut().map(|t| Times { median: median(t), fastest: t[0] }).collect()
 }
 
 /// Time spent: on one thread the processor time of the thread, which other programs on the machine do not
