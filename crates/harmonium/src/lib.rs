@@ -45,6 +45,8 @@
 //! | [`sample`] | [`Chains`] and block-Gibbs sweeps with [`Clamps`] |
 //! | [`exact`] | enumeration: ln Z, moments, likelihood and its gradient |
 //! | [`estimate`] | estimators of the negative phase |
+//! | [`partition`] | ln Z by sampling: AIS both ways, Bennett's ratio, RAISE |
+//! | [`judge`] | the verdict on ln Z, likelihood, diagnostics of chains, quality of samples |
 //! | [`train`] | settings, the loop, optimisers, events and observers |
 //! | [`io`] | the model file |
 //!

@@ -75,7 +75,7 @@ pub(crate) fn random(number: u64, seed: u64) -> Vec<(String, Machine<f64>)> {
     let mut dice = Dice(seed);
     let mut out = Vec::new();
     while out.len() < number as usize {
-        let scale = [0.3, 0.8, 1.6, 3.0][out.len() % 4];
+        let scale = [0.3, 0.8, 1.6, 3.0, 6.0][out.len() % 5];
         let mut kind = |only_finite: bool| {
             let all: Vec<_> =
                 Kind::ALL.into_iter().filter(|k| !only_finite || k.states().is_some()).collect();
@@ -120,25 +120,43 @@ pub(crate) fn random(number: u64, seed: u64) -> Vec<(String, Machine<f64>)> {
     out
 }
 
-/// Machines with two far modes, one of which holds most of the probability at β = 1 and almost none on the way:
-/// visible units that like to be off, and a hidden unit that is off unless all of them are on.
+/// Machines with two far modes, one of which holds most of the probability at β = 1 and almost none on the way.
 pub(crate) fn deceptive(number: u64, seed: u64) -> Vec<(String, Machine<f64>)> {
     let mut dice = Dice(seed ^ 0xdece);
-    let make = |_| {
-        let n = 16 + dice.below(6);
-        let w = dice.between(8.0, 14.0);
-        let bias = dice.between(-1.5, -0.5);
-        let softplus = |x: f64| x.max(0.0) + (-x.abs()).exp().ln_1p();
-        // ln of the mass of the mode that is on, relative to the other.
-        let advantage = dice.between(1.0, 3.0);
-        let c = advantage + n as f64 * (softplus(bias) - softplus(bias + w));
-        let v = Layer::with_params(Kind::Binary, Array2::from_elem((1, n), bias)).expect("finite");
-        let mut hidden = Layer::new(Kind::Binary, 2);
-        hidden.params_mut().assign(&ndarray::array![[c, dice.between(-0.5, 0.5)]]);
-        let mut machine = Machine::rbm(v, hidden);
-        let weights = Array2::from_shape_fn((n, 2), |(_, j)| if j == 0 { w } else { 0.1 });
-        machine.coupling_mut(0).w_mut().assign(&weights);
-        (format!("hidden mode, n = {n}, w = {w:.1}, advantage {advantage:.1}"), machine)
-    };
-    (0..number).map(make).collect()
+    (0..number).map(|k| if k % 2 == 0 { lone_switch(&mut dice) } else { crowd(&mut dice) }).collect()
+}
+
+fn softplus(x: f64) -> f64 {
+    x.max(0.0) + (-x.abs()).exp().ln_1p()
+}
+
+/// Visible units that like to be off, and a hidden unit that is off unless all of them are on.
+fn lone_switch(dice: &mut Dice) -> (String, Machine<f64>) {
+    let n = 16 + dice.below(6);
+    let w = dice.between(8.0, 14.0);
+    let bias = dice.between(-1.5, -0.5);
+    // ln of the mass of the mode that is on, relative to the other.
+    let advantage = dice.between(1.0, 3.0);
+    let c = advantage + n as f64 * (softplus(bias) - softplus(bias + w));
+    let v = Layer::with_params(Kind::Binary, Array2::from_elem((1, n), bias)).expect("finite");
+    let mut hidden = Layer::new(Kind::Binary, 2);
+    hidden.params_mut().assign(&ndarray::array![[c, dice.between(-0.5, 0.5)]]);
+    let mut machine = Machine::rbm(v, hidden);
+    let weights = Array2::from_shape_fn((n, 2), |(_, j)| if j == 0 { w } else { 0.1 });
+    machine.coupling_mut(0).w_mut().assign(&weights);
+    (format!("lone switch, n = {n}, w = {w:.1}, advantage {advantage:.1}"), machine)
+}
+
+/// Visible units that like to be off and like each other to be on: all or none.
+fn crowd(dice: &mut Dice) -> (String, Machine<f64>) {
+    let n = 14 + dice.below(6);
+    let bias = dice.between(-9.0, -6.0);
+    let advantage = dice.between(1.0, 3.0);
+    let pairs = (n * (n - 1) / 2) as f64;
+    let u = (advantage + n as f64 * (softplus(bias) - bias)) / pairs;
+    let v = Layer::with_params(Kind::Binary, Array2::from_elem((1, n), bias)).expect("finite");
+    let mut machine = Machine::fully_visible(v);
+    let weights = Array2::from_shape_fn((n, n), |(i, j)| if i == j { 0.0 } else { u });
+    machine.coupling_mut(0).w_mut().assign(&weights);
+    (format!("crowd, n = {n}, bias {bias:.1}, advantage {advantage:.1}"), machine)
 }

@@ -1,6 +1,7 @@
 //! Is plain Gibbs sampling of a trained machine in equilibrium? Chains from data against chains from nowhere.
 
 use super::chains::{Mixing, mixing, r_hat};
+use super::verdict::above;
 use crate::partition::{Observer, Verdict};
 use crate::sample::{log_density, purpose};
 use crate::{Chains, Clamps, Error, Machine, Real, Result, Role, States};
@@ -85,13 +86,13 @@ fn weigh(traces: [Array2<f64>; 2], sweeps: usize) -> Result<Equilibrium> {
     let kinds = r_hat(Array2::from_shape_vec((2, n), kinds).expect("two kinds").view())?;
     let means = [0, 1].map(|k: usize| late[k].mean().expect("not empty"));
     let mut reasons = Vec::new();
-    if !(kinds <= R_HAT_MOST) {
+    if above(kinds, R_HAT_MOST) {
         reasons.push(format!(
             "chains from data and from nowhere differ after {sweeps} sweeps: mean log-density {:.2} against {:.2}, R-hat {kinds:.2}",
             means[0], means[1]
         ));
     }
-    if !(mixing.r_hat <= R_HAT_MOST) {
+    if above(mixing.r_hat, R_HAT_MOST) {
         reasons.push(format!("single chains have not forgotten their start: R-hat {:.2}", mixing.r_hat));
     }
     let verdict = if reasons.is_empty() { Verdict::Certified } else { Verdict::NotConverged };

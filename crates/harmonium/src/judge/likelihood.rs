@@ -183,7 +183,7 @@ pub(super) fn summary(rows: &[f64], wts: Option<&[f64]>) -> Result<(f64, f64)> {
     }
     let wt = |r: usize| wts.map_or(1.0, |w| w[r]);
     let total: f64 = (0..rows.len()).map(wt).sum();
-    if !(total > 0.0) {
+    if total.is_nan() || total <= 0.0 {
         return Err(Error::value("sum of the weights of the rows", "positive", total));
     }
     let mean = rows.iter().enumerate().map(|(r, x)| wt(r) * x).sum::<f64>() / total;

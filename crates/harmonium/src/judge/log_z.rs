@@ -1,6 +1,6 @@
 //! ln Z with a verdict: both sides, a ladder between them, and probes for what they might have missed.
 
-use super::chains::{Mixing, mixing, r_hat};
+use super::chains::{Mixing, mixing};
 use super::verdict::{self, Evidence};
 use crate::partition::{
     Base, Cost, Interval, LogZ, Observer, Verdict,
@@ -147,7 +147,7 @@ pub fn log_z<T: Real>(
         Survey::new(machine, &base, params.seed, budget.map(|b| (b.seconds, b.clock)), observer)?;
     let forward = survey.forward(params.chains, params.std_err, params.temperatures)?;
     // Nearly independent of where it is cut: see `verdict::R_HAT_MOST` for what is demanded in the end.
-    let mixed = |trace: &Array2<f64>| r_hat(trace.view()).is_ok_and(|r| r <= verdict::R_HAT_AIM);
+    let mixed = |trace: &Array2<f64>| settled(trace).is_ok_and(|m| m.r_hat <= verdict::R_HAT_AIM);
     let climb = survey.ladder(&forward, params.ladders, params.rounds, params.chains, mixed)?;
     let reverse = survey.reverse(&forward.schedule, &climb)?;
     let probes = survey.probes(&forward.schedule, data)?;
@@ -155,7 +155,7 @@ pub fn log_z<T: Real>(
         betas: climb.betas.clone(),
         acceptance: climb.acceptance.clone(),
         round_trips: climb.round_trips,
-        mixing: mixing(climb.trace.view())?,
+        mixing: settled(&climb.trace)?,
     };
     let Forward { z: forward, variance, .. } = forward;
     let evidence = Evidence {
@@ -170,6 +170,14 @@ pub fn log_z<T: Real>(
         shortened: survey.shortened(),
     };
     Ok(verdict::weigh(evidence, survey.sweeps()))
+}
+
+/// Diagnostics of a trace; one that never changes in any chain, as when a single state holds all probability, agrees
+/// perfectly, though R-hat is then 0/0.
+fn settled(trace: &Array2<f64>) -> Result<Mixing> {
+    let mixing = mixing(trace.view())?;
+    let constant = trace.iter().all(|x| *x == trace[[0, 0]]);
+    Ok(if constant { Mixing { r_hat: 1.0, ..mixing } } else { mixing })
 }
 
 pub(super) fn enumerated(value: f64) -> Estimate {

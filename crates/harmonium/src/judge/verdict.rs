@@ -40,7 +40,7 @@ pub(super) fn check(params: &LogZParams) -> Result<()> {
             return Err(Error::value(what, format!("at least {least}"), got));
         }
     }
-    if !(params.std_err > 0.0) || params.temperatures < 2 {
+    if params.std_err.is_nan() || params.std_err <= 0.0 || params.temperatures < 2 {
         return Err(Error::value(
             "std_err and temperatures",
             "a positive number and at least 2",
@@ -59,11 +59,12 @@ pub(super) fn weigh(e: Evidence, sweeps: f64) -> Estimate {
     let (a, b) = (weight(f), weight(r));
     let value = (a * f.value + b * r.value) / (a + b);
     let cost = Cost { sweeps, ..f.cost };
+    // Where the sides are not known to agree, their distance is an error too.
+    let std_err = (1.0 / (a + b)).sqrt();
+    let std_err = if faults.is_empty() { std_err } else { std_err.hypot(0.5 * (f.value - r.value)) };
     let log_z = LogZ {
         value,
-        std_err: (1.0 / (a + b))
-            .sqrt()
-            .max(0.5 * (f.value - r.value).abs() * f64::from(u8::from(!faults.is_empty()))),
+        std_err,
         ess: f.ess + r.ess,
         bound: Bound::Central,
         method: Method::TwoSidedAis,
@@ -105,6 +106,11 @@ fn merits(e: &Evidence) -> Vec<String> {
     ]
 }
 
+/// Whether `x` is not within `most`: what is not a number never is.
+pub(super) fn above(x: f64, most: f64) -> bool {
+    x.is_nan() || most.is_nan() || x > most
+}
+
 fn least(x: &[f64]) -> f64 {
     x.iter().copied().fold(f64::INFINITY, f64::min)
 }
@@ -115,16 +121,16 @@ fn faults(e: &Evidence) -> Vec<String> {
     let (f, r) = (&e.forward, &e.reverse);
     for z in [f, r] {
         let few = (0.1 * z.cost.chains as f64).max(8.0);
-        if !(z.ess >= few) {
+        if above(few, z.ess) {
             out.push(format!("{}: only {:.1} effective samples of {}", z.method, z.ess, z.cost.chains));
         }
-        if !(z.std_err <= STD_ERR_MOST.max(2.0 * e.wanted)) {
+        if above(z.std_err, STD_ERR_MOST.max(2.0 * e.wanted)) {
             out.push(format!("{}: standard error {:.2} nats", z.method, z.std_err));
         }
     }
     let apart = |a: &LogZ, b: &LogZ| {
         let allowed = SIGMAS * a.std_err.hypot(b.std_err) + SLACK;
-        !((a.value - b.value).abs() <= allowed)
+        above((a.value - b.value).abs(), allowed)
     };
     for (a, b) in [(f, r), (f, &e.bennett), (r, &e.bennett), (f, &e.integral)] {
         if apart(a, b) {
@@ -134,7 +140,7 @@ fn faults(e: &Evidence) -> Vec<String> {
             ));
         }
     }
-    if !(e.ladder.mixing.r_hat <= R_HAT_MOST) {
+    if above(e.ladder.mixing.r_hat, R_HAT_MOST) {
         out.push(format!("the replica exchange does not mix: R-hat {:.2}", e.ladder.mixing.r_hat));
     }
     if least(&e.ladder.acceptance) < ACCEPTANCE_LEAST {
