@@ -49,6 +49,13 @@ pub(crate) struct Common {
     pub(crate) force: bool,
 }
 
+impl Common {
+    /// The same without a word.
+    pub(crate) fn silent(&self) -> Self {
+        Self { quiet: true, ..self.clone() }
+    }
+}
+
 /// The commands.
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {

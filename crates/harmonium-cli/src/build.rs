@@ -53,8 +53,8 @@ fn hidden_units(config: &MachineConfig, kind: MachineKind, visible: usize) -> Re
         (None, MachineKind::FullyVisible) => vec![],
         (Some(h), MachineKind::FullyVisible) => h.iter().copied().filter(|&n| n > 0).collect(),
         (Some(h), _) => h.clone(),
-        (None, MachineKind::Deep) => vec![visible.clamp(8, MANY), (visible / 2).clamp(4, MANY)],
-        (None, _) => vec![visible.clamp(8, MANY)],
+        (None, MachineKind::Deep) => vec![chosen(visible), chosen(visible / 2)],
+        (None, _) => vec![chosen(visible)],
     };
     let wrong = |what: &str| Err(Failure::usage(format!("--hidden {}: {what}", join(&hidden))));
     match (kind, hidden.len()) {
@@ -67,6 +67,11 @@ fn hidden_units(config: &MachineConfig, kind: MachineKind, visible: usize) -> Re
         (_, 1) => Ok(hidden),
         _ => wrong("one hidden layer is expected; several make a deep machine (--machine deep)"),
     }
+}
+
+/// Half as many hidden units again as visible ones: enough for small data, and not too slow for large ones.
+fn chosen(visible: usize) -> usize {
+    (visible + visible / 2).clamp(8, MANY)
 }
 
 fn join(numbers: &[usize]) -> String {

@@ -5,13 +5,17 @@ mod args;
 mod build;
 mod commands;
 mod config;
+mod convert;
 mod data;
 mod error;
+mod figure;
 mod layout;
+mod linalg;
 mod model;
 mod output;
 mod picture;
 mod progress;
+mod report;
 mod run;
 mod signals;
 

@@ -47,6 +47,9 @@ impl Model {
     }
 
     fn file(path: &Path) -> Result<Self> {
+        if !path.extension().is_some_and(|e| e == "safetensors") {
+            return Self::foreign(path);
+        }
         let machine: Machine = Machine::load(path)?;
         let provenance = harmonium::io::inspect(path)?.provenance;
         let layout = match provenance.details.get("schema") {
@@ -57,5 +60,15 @@ impl Model {
             None => Layout::plain(&machine),
         };
         Ok(Self { path: path.into(), machine, layout, provenance, run: None })
+    }
+
+    fn foreign(path: &Path) -> Result<Self> {
+        let foreign = crate::convert::read(path)?;
+        let machine: Machine = foreign.machine.cast();
+        let layout = match foreign.schema {
+            Some(schema) => Layout::new(Arc::new(schema), &machine).context(path.display())?,
+            None => Layout::plain(&machine),
+        };
+        Ok(Self { path: path.into(), machine, layout, provenance: Provenance::default(), run: None })
     }
 }

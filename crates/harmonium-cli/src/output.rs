@@ -95,7 +95,9 @@ pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a s
         row[a.len()]
     };
     let all = candidates.into_iter().map(|c| (distance(c), c));
-    all.filter(|(d, _)| *d <= 1 + a.len() / 3).min_by_key(|(d, _)| *d).map(|(_, c)| c)
+    let near = all.filter(|(d, _)| *d <= 1 + a.len() / 3);
+    // Of two equally near words the one of like length was meant.
+    near.min_by_key(|(d, c)| (*d, c.chars().count().abs_diff(a.len()))).map(|(_, c)| c)
 }
 
 #[cfg(test)]

@@ -1,15 +1,118 @@
-//! `classify`.
+//! `classify`: the labels of rows by a class machine, exactly p(y|v).
 
 use crate::args::Common;
+use crate::commands::complete::quoted;
+use crate::data::DataArgs;
 use crate::error::{Failure, Result};
+use crate::layout::Layout;
+use crate::model::Model;
+use crate::output::{put, put_bytes, say};
+use crate::run;
 use clap::Args;
+use harmonium::{Batch, Machine};
+use harmonium_data::Table;
+use ndarray::Array2;
+use serde_json::json;
+use std::path::PathBuf;
 
 /// Flags of `classify`.
 #[derive(Args, Debug)]
-pub(crate) struct ClassifyArgs {}
+#[command(after_help = "Examples:
+  harmonium train digits --machine class -o runs/class
+  harmonium classify runs/class digits:test              a csv of predictions; accuracy if labels are known
+  harmonium classify runs/class new.csv -o labels.csv --probabilities")]
+pub(crate) struct ClassifyArgs {
+    /// A run, or a model file, of a class machine
+    #[arg(value_name = "RUN|MODEL")]
+    model: PathBuf,
+    /// The rows
+    data: String,
+    /// A column for the probability of every class
+    #[arg(long)]
+    probabilities: bool,
+    /// The csv file to write [default: standard output]
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    read: DataArgs,
+}
 
 impl ClassifyArgs {
-    pub(crate) fn run(self, _: &Common) -> Result {
-        Err(Failure::new("not there yet"))
+    pub(crate) fn run(self, common: &Common) -> Result {
+        let model = Model::open(&self.model)?;
+        let labels = model.layout.labels.zip(model.layout.label_column());
+        let Some((l, column)) = labels else {
+            return Err(Failure::new(format!(
+                "{}: this model has no class unit; train one with `harmonium train DATA --machine class`",
+                self.model.display()
+            )));
+        };
+        let table = self.read.load_like(&self.data, &model.layout.schema, common.seed.unwrap_or(0))?;
+        let p = posterior(&model.machine, &model.layout, l, &table)?;
+        let names = model.layout.schema.columns[column].categories.clone();
+        let best: Vec<usize> = p.rows().into_iter().map(|row| argmax(row.iter().copied())).collect();
+        let accuracy = accuracy(&table, &best);
+        let mut csv = String::from("row,label,predicted,probability");
+        if self.probabilities {
+            names.iter().for_each(|name| csv += &format!(",{}", quoted(&format!("p_{name}"))));
+        }
+        csv.push('\n');
+        for (r, &k) in best.iter().enumerate() {
+            let label = table.labels().and_then(|l| l.name(r)).unwrap_or_default();
+            csv += &format!("{},{},{},{:.6}", r + 1, quoted(label), quoted(&names[k]), p[[r, k]]);
+            if self.probabilities {
+                p.row(r).iter().for_each(|x| csv += &format!(",{x:.6}"));
+            }
+            csv.push('\n');
+        }
+        if common.json {
+            let predicted: Vec<&str> = best.iter().map(|&k| names[k].as_str()).collect();
+            return put!("{}", json!({"accuracy": accuracy, "predicted": predicted}));
+        }
+        match &self.output {
+            Some(path) => run::write(path, common.force, csv.as_bytes())?,
+            None => put_bytes(csv.as_bytes())?,
+        }
+        if let Some(a) = accuracy.filter(|_| !common.quiet) {
+            say!("accuracy {:.2} % on {} rows with known labels", 100.0 * a, table.rows());
+        }
+        Ok(())
     }
+}
+
+/// $p(y|v) \propto e^{-F(v,y)}$ of every row and class.
+fn posterior(machine: &Machine, layout: &Layout, l: usize, table: &Table) -> Result<Array2<f64>> {
+    let (mut states, known) = layout.states(machine, table)?;
+    if known.iter().any(|(k, _)| *k != l) {
+        return Err(Failure::new(
+            "some data entries are missing; fill them with `harmonium complete` first",
+        ));
+    }
+    let classes = machine.layer(l).kind().columns();
+    let mut p = Array2::zeros((table.rows(), classes));
+    for k in 0..classes {
+        states.set(l, Batch::Codes(Array2::from_elem((table.rows(), 1), k as u32)));
+        for (r, f) in machine.free_energy(&states)?.into_iter().enumerate() {
+            p[[r, k]] = -f;
+        }
+    }
+    for mut row in p.rows_mut() {
+        let top = row.iter().copied().fold(f64::MIN, f64::max);
+        row.mapv_inplace(|x| (x - top).exp());
+        let sum = row.sum();
+        row /= sum;
+    }
+    Ok(p)
+}
+
+fn argmax(x: impl Iterator<Item = f64>) -> usize {
+    x.enumerate().max_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |m| m.0)
+}
+
+fn accuracy(table: &Table, best: &[usize]) -> Option<f64> {
+    let labels = table.labels()?;
+    let known: Vec<bool> =
+        (0..table.rows()).filter_map(|r| labels.get(r).map(|y| y as usize == best[r])).collect();
+    let right = known.iter().filter(|&&x| x).count();
+    (!known.is_empty()).then(|| right as f64 / known.len() as f64)
 }

@@ -1,15 +1,234 @@
-//! `complete`.
+//! `complete`: fills the missing entries of a table.
 
 use crate::args::Common;
+use crate::commands::data::write_table;
+use crate::commands::sample::clamp_rows;
+use crate::data::DataArgs;
 use crate::error::{Failure, Result};
-use clap::Args;
+use crate::layout::Layout;
+use crate::model::Model;
+use crate::output::{grouped, say};
+use clap::{Args, ValueEnum};
+use harmonium::sample::purpose;
+use harmonium::{Chains, Kind, Machine, Role};
+use harmonium_data::{Table, Values};
+use ndarray::Array2;
+use std::path::{Path, PathBuf};
+
+/// How an entry is filled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum How {
+    /// The most probable value given the known entries (for numbers, their mean)
+    Best,
+    /// One draw, jointly for all missing entries of a row
+    Sample,
+}
 
 /// Flags of `complete`.
 #[derive(Args, Debug)]
-pub(crate) struct CompleteArgs {}
+#[command(after_help = "Examples:
+  harmonium complete runs/table gaps.csv -o full.csv
+  harmonium complete runs/table gaps.csv --fill sample --seed 3
+  harmonium complete runs/table gaps.csv -o full.csv --probabilities p.csv
+
+An entry is missing when it is empty, NA, NaN, null or ?. Probabilities are those of the filled value given all
+known entries of its row, averaged over chains that keep the known entries.")]
+pub(crate) struct CompleteArgs {
+    /// A run, or a model file
+    #[arg(value_name = "RUN|MODEL")]
+    model: PathBuf,
+    /// The table with gaps
+    data: String,
+    /// What to fill in
+    #[arg(long, value_enum, default_value = "best")]
+    fill: How,
+    /// Chains for each row
+    #[arg(long, default_value_t = 4, value_name = "N")]
+    chains: usize,
+    /// Sweeps of every chain before, and again while, it is averaged
+    #[arg(long, default_value_t = 200, value_name = "N")]
+    sweeps: usize,
+    /// A csv file for the probability of every filled entry
+    #[arg(long, value_name = "FILE")]
+    probabilities: Option<PathBuf>,
+    /// The file to write: .csv, .npy, .npz, .fasta or .png [default: csv on standard output]
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    read: DataArgs,
+}
+
+/// A filled entry.
+struct Filled {
+    row: usize,
+    place: usize,
+    value: String,
+    probability: Option<f64>,
+}
 
 impl CompleteArgs {
-    pub(crate) fn run(self, _: &Common) -> Result {
-        Err(Failure::new("not there yet"))
+    pub(crate) fn run(self, common: &Common) -> Result {
+        for path in [&self.output, &self.probabilities].into_iter().flatten() {
+            crate::run::may_write(path, common.force)?;
+        }
+        if self.chains == 0 || self.sweeps == 0 {
+            return Err(Failure::usage("--chains and --sweeps: expected at least 1"));
+        }
+        let model = Model::open(&self.model)?;
+        let seed = common.seed.unwrap_or(0);
+        let mut table = self.read.load_like(&self.data, &model.layout.schema, seed)?;
+        let gaps: Vec<usize> = (0..table.rows())
+            .filter(|&r| table.blocks().iter().any(|b| (0..b.cols()).any(|j| b.is_missing(r, j))))
+            .collect();
+        let filled = match gaps.is_empty() {
+            true => Vec::new(),
+            false => self.fill(&model, &mut table, &gaps, seed)?,
+        };
+        if !common.quiet {
+            let entries = grouped(filled.len() as u64);
+            say!(
+                "filled {entries} entries in {} of {} rows",
+                grouped(gaps.len() as u64),
+                grouped(table.rows() as u64)
+            );
+        }
+        write_table(&table, self.output.as_deref(), common.force)?;
+        match &self.probabilities {
+            Some(path) => write_probabilities(path, &table, &filled),
+            None => Ok(()),
+        }
+    }
+
+    fn fill(&self, model: &Model, table: &mut Table, gaps: &[usize], seed: u64) -> Result<Vec<Filled>> {
+        let (machine, layout) = (&model.machine, &model.layout);
+        let part = table.select(gaps)?;
+        let (means, last) = marginals(machine, layout, &part, self.chains, self.sweeps, seed)?;
+        let mut filled = Vec::new();
+        for (b, &l) in layout.layers.iter().enumerate() {
+            let layer = machine.layer(l);
+            let (q, kind) = (layer.kind().columns(), layer.kind());
+            let drawn = layer.values(last.states().layer(l)?);
+            let block = &mut table.blocks_mut()[b];
+            let Some(missing) = block.missing.take() else { continue };
+            for (i, &r) in gaps.iter().enumerate() {
+                for j in (0..block.cols()).filter(|&j| missing.get(r, j)) {
+                    let mean: Vec<f64> = (j * q..(j + 1) * q).map(|k| means[l][[i, k]]).collect();
+                    let x = match self.fill {
+                        How::Sample => drawn[[i, j]],
+                        How::Best => best(kind, &mean),
+                    };
+                    set(&mut block.values, r, j, x);
+                    let p = probability(kind, &mean, x);
+                    filled.push(Filled {
+                        row: r,
+                        place: block.columns[j],
+                        value: String::new(),
+                        probability: p,
+                    });
+                }
+            }
+        }
+        // The words for values come from the finished table.
+        for f in &mut filled {
+            let word = table.blocks().iter().find_map(|b| {
+                let j = b.columns.iter().position(|&c| c == f.place)?;
+                Some(table.entry(b, f.row, j).into_owned())
+            });
+            f.value = word.unwrap_or_default();
+        }
+        filled.sort_by_key(|f| (f.row, f.place));
+        Ok(filled)
+    }
+}
+
+/// Conditional means of every visible layer given the known entries of each row, in dense form, averaged over
+/// `n` chains per row and `sweeps` sweeps; and the chains as they stand.
+pub(crate) fn marginals(
+    machine: &Machine,
+    layout: &Layout,
+    table: &Table,
+    n: usize,
+    sweeps: usize,
+    seed: u64,
+) -> Result<(Vec<Array2<f64>>, Chains)> {
+    let rows = table.rows();
+    let start = Chains::independent(machine, rows * n, seed, purpose::USER)?;
+    let mut states = start.states().clone();
+    let clamps = clamp_rows(machine, layout, table, &mut states)?;
+    let mut chains = Chains::new(states, seed, purpose::USER);
+    let model = machine.at(1.0);
+    chains.sweep(&model, &clamps, sweeps)?;
+    let mut sums: Vec<Array2<f64>> =
+        machine.members().iter().map(|m| Array2::zeros((rows, m.layer.width()))).collect();
+    let visible: Vec<usize> = machine.with_role(Role::Visible).collect();
+    for _ in 0..sweeps {
+        chains.sweep(&model, &clamps, 1)?;
+        for &l in &visible {
+            // The mean given the other layers has less noise than the state, where it is defined.
+            let x = match machine.has_lateral(l) {
+                false => model.mean(l, chains.states())?,
+                true => machine.layer(l).dense(chains.states().layer(l)?),
+            };
+            for (r, x) in x.rows().into_iter().enumerate() {
+                sums[l].row_mut(r % rows).zip_mut_with(&x, |s, &x| *s += f64::from(x));
+            }
+        }
+    }
+    let scale = 1.0 / (n * sweeps) as f64;
+    sums.iter_mut().for_each(|s| *s *= scale);
+    Ok((sums, chains))
+}
+
+fn best(kind: Kind, mean: &[f64]) -> f64 {
+    let top = || mean.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)).map_or(0, |m| m.0);
+    match kind {
+        Kind::Binary => f64::from(u8::from(mean[0] > 0.5)),
+        Kind::Spin => {
+            if mean[0] > 0.0 {
+                1.0
+            } else {
+                -1.0
+            }
+        }
+        Kind::Potts { .. } => top() as f64,
+        Kind::Binomial { .. } | Kind::Poisson => mean[0].round(),
+        _ => mean[0],
+    }
+}
+
+fn probability(kind: Kind, mean: &[f64], x: f64) -> Option<f64> {
+    match kind {
+        Kind::Binary => Some(if x > 0.5 { mean[0] } else { 1.0 - mean[0] }),
+        Kind::Spin => Some(0.5 * (1.0 + x * mean[0])),
+        Kind::Potts { .. } => Some(mean[x as usize]),
+        _ => None,
+    }
+}
+
+fn set(values: &mut Values, r: usize, j: usize, x: f64) {
+    match values {
+        Values::Bits(bits) => bits.set(r, j, x > 0.0),
+        Values::Codes(codes) => codes.set(r, j, x as u32),
+        Values::Reals(reals) => reals.set(r, j, x),
+    }
+}
+
+fn write_probabilities(path: &Path, table: &Table, filled: &[Filled]) -> Result {
+    Ok(harmonium_data::replace_file(path, |out| {
+        writeln!(out, "row,column,value,probability")?;
+        for f in filled {
+            let column = &table.schema().columns[f.place].name;
+            let p = f.probability.map(|p| format!("{p:.6}")).unwrap_or_default();
+            writeln!(out, "{},{},{},{p}", f.row + 1, quoted(column), quoted(&f.value))?;
+        }
+        Ok(())
+    })?)
+}
+
+/// A csv entry.
+pub(crate) fn quoted(text: &str) -> String {
+    match text.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text.to_owned(),
     }
 }

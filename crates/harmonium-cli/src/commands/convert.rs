@@ -1,15 +1,79 @@
-//! `convert`.
+//! `convert`: models from and to the files of other programs.
 
 use crate::args::Common;
+use crate::convert::{self, Foreign, Format};
 use crate::error::{Failure, Result};
+use crate::layout::{Layout, schema_from_json, schema_to_json};
+use crate::output::say;
+use crate::run;
 use clap::Args;
+use harmonium::Machine;
+use harmonium::io::Provenance;
+use std::path::{Path, PathBuf};
 
 /// Flags of `convert`.
 #[derive(Args, Debug)]
-pub(crate) struct ConvertArgs {}
+#[command(after_help = "Examples:
+  harmonium convert runs/digits digits.npz                  arrays with scikit-learn's names
+  harmonium convert runs/digits digits.npz --to wbc         arrays w, b, c
+  harmonium convert bernoulli_rbm.npz model.safetensors     the other way round
+  harmonium convert runs/family params.dat                  adabmDCA's text, fully visible Potts machines
+  harmonium convert runs/digits rbm.h5 --to rbms            needs the feature hdf5
+  harmonium convert julia.h5 model.safetensors              RestrictedBoltzmannMachines.jl")]
+pub(crate) struct ConvertArgs {
+    /// A run, a model file, or the file of another program
+    #[arg(value_name = "FROM")]
+    from: PathBuf,
+    /// The file to write
+    #[arg(value_name = "TO")]
+    to: PathBuf,
+    /// The format to write [default: .safetensors ours, .npz sklearn, .dat adabmdca, .h5 rbms]
+    #[arg(long = "to", value_enum, value_name = "FORMAT")]
+    format: Option<Format>,
+}
 
 impl ConvertArgs {
-    pub(crate) fn run(self, _: &Common) -> Result {
-        Err(Failure::new("not there yet"))
+    pub(crate) fn run(self, common: &Common) -> Result {
+        let format = self.format.or(Format::of_ending(&self.to)).ok_or_else(|| {
+            Failure::usage(format!(
+                "{}: what format is that? End the name in .safetensors, .npz, .dat or .h5, or say --to FORMAT",
+                self.to.display()
+            ))
+        })?;
+        run::may_write(&self.to, common.force)?;
+        let (foreign, mut provenance) = read(&self.from)?;
+        let machine = &foreign.machine;
+        if format == Format::Harmonium {
+            if let Some(schema) = &foreign.schema {
+                provenance.details.insert("schema".into(), schema_to_json(schema));
+            }
+            machine.save(&self.to, &provenance)?;
+        } else {
+            let schema = match foreign.schema {
+                Some(schema) => schema,
+                None => (*Layout::plain(&machine.cast()).schema).clone(),
+            };
+            let bytes = convert::bytes(machine, &schema, format, &self.to)?;
+            run::write(&self.to, common.force, &bytes)?;
+        }
+        if !common.quiet {
+            say!("{} → {}", self.from.display(), self.to.display());
+        }
+        Ok(())
     }
+}
+
+/// A model of any file in double precision: what single precision would round is kept.
+fn read(path: &Path) -> Result<(Foreign, Provenance)> {
+    let file = if path.is_dir() { run::Run::new(path).model() } else { path.to_owned() };
+    if !file.exists() {
+        return Err(Failure::new(format!("{}: there is no such model", file.display())));
+    }
+    if Format::of_ending(&file) != Some(Format::Harmonium) {
+        return Ok((convert::read(&file)?, Provenance::default()));
+    }
+    let machine: Machine<f64> = Machine::load(&file)?;
+    let provenance = harmonium::io::inspect(&file)?.provenance;
+    let schema = provenance.details.get("schema").map(|text| schema_from_json(text)).transpose()?;
+    Ok((Foreign { machine, schema }, provenance))
 }

@@ -8,6 +8,7 @@ use crate::{picture, run};
 use clap::{Args, Subcommand};
 use harmonium_data::{Dataset, Table, catalogue};
 use serde_json::json;
+use std::io::Write;
 use std::path::PathBuf;
 
 /// Flags of `data`.
@@ -148,12 +149,38 @@ fn export(args: &Export, common: &Common) -> Result {
     write_table(&set.into_all()?, args.output.as_deref(), common.force)
 }
 
+/// Standard output that remembers whether its reader has gone: writers of formats hide that in errors of their own.
+#[derive(Default)]
+struct Stdout {
+    closed: bool,
+}
+
+impl Write for Stdout {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let written = std::io::stdout().lock().write(bytes);
+        self.closed |= matches!(&written, Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe);
+        written
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        let flushed = std::io::stdout().lock().flush();
+        self.closed |= matches!(&flushed, Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe);
+        flushed
+    }
+}
+
 /// Writes a table in the format of the file's ending; csv to standard output without a file.
 pub(crate) fn write_table(table: &Table, path: Option<&std::path::Path>, force: bool) -> Result {
     let Some(path) = path else {
-        let out = &mut std::io::BufWriter::new(std::io::stdout().lock());
-        let written = harmonium_data::csv_to(out, table).and_then(|()| std::io::Write::flush(out));
-        return written.map_err(crate::output::pipe);
+        let mut out = std::io::BufWriter::new(Stdout::default());
+        let written = harmonium_data::csv_to(&mut out, table).and_then(|()| out.flush());
+        let closed = out.get_ref().closed;
+        // Nobody is there to take what the buffer still holds.
+        let _ = out.into_parts();
+        return match written {
+            Err(_) if closed => Err(Failure::Pipe),
+            written => written.map_err(crate::output::pipe),
+        };
     };
     run::may_write(path, force)?;
     let ending = path.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();

@@ -2,50 +2,199 @@
 
 use crate::args::Common;
 use crate::data::DataArgs;
-use crate::error::Result;
+use crate::error::{Failure, Result};
 use crate::layout::Layout;
 use crate::model::Model;
-use crate::output::put;
+use crate::output::{duration, is_live, put, say};
 use clap::Args;
-use harmonium::Machine;
+use harmonium::judge::{
+    self, Adversarial, Budget, Duplicates, Equilibrium, Estimate, LogZParams, MomentMatch,
+};
+use harmonium::partition::{self, Progress, Verdict};
+use harmonium::{Machine, Role, States};
 use harmonium_data::Table;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
+use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::time::Instant;
 
 /// Flags of `evaluate`.
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  harmonium evaluate runs/digits                     on the data the run held out
+  harmonium evaluate runs/digits digits:test --json  one object: log_z, log_likelihood, verdict, reasons
+  harmonium evaluate model.safetensors table.csv --time-budget 5m
+
+The verdict is `exact` (enumerated), `certified` (estimates from both sides agree and every check passed) or
+`not converged` (the interval must not be relied upon; the reasons say why). Exit code 0 says that it was
+computed, whatever the verdict.")]
 pub(crate) struct EvaluateArgs {
     /// A run, or a model file
+    #[arg(value_name = "RUN|MODEL")]
     model: PathBuf,
-    /// The data
-    data: String,
+    /// The data [default: what the run held out, or learned from]
+    data: Option<String>,
+    /// Most seconds for ln Z
+    #[arg(long, value_name = "TIME", value_parser = crate::config::seconds)]
+    time_budget: Option<f64>,
+    /// Standard error of ln Z to aim at, in nats
+    #[arg(long, value_name = "X", default_value_t = 0.1)]
+    std_err: f64,
+    /// Chains of each annealing run
+    #[arg(long, value_name = "N")]
+    chains: Option<usize>,
+    /// Leave out the diagnostics of chains and the quality of samples
+    #[arg(long)]
+    quick: bool,
     #[command(flatten)]
     read: DataArgs,
 }
 
 /// How much an evaluation may cost.
 pub(crate) struct Effort {
-    seconds: f64,
+    seconds: Option<f64>,
+    std_err: f64,
+    chains: Option<usize>,
 }
 
 impl Effort {
+    pub(crate) fn new(seconds: Option<f64>) -> Self {
+        Self { seconds, std_err: 0.1, chains: None }
+    }
+
+    /// Little enough not to keep anybody waiting.
     pub(crate) fn after_training() -> Self {
-        Self { seconds: 15.0 }
+        Self::new(Some(30.0))
+    }
+
+    /// A second or so, for points of a curve.
+    pub(crate) fn quick() -> Self {
+        Self { seconds: Some(2.0), std_err: 0.2, chains: Some(64) }
+    }
+
+    fn params(&self, seed: u64) -> LogZParams {
+        let default = LogZParams::default();
+        LogZParams {
+            chains: self.chains.unwrap_or(default.chains),
+            std_err: self.std_err,
+            seed,
+            ..default
+        }
     }
 }
 
 /// What was found.
 pub(crate) struct Evaluation {
-    mean: Option<f64>,
+    /// ln Z with its verdict.
+    z: Estimate,
+    /// Mean log-likelihood and its interval: ln Z and the choice of rows together.
+    mean: f64,
+    lower: f64,
+    upper: f64,
+    rows: usize,
+    /// What the rows are: `test`, `training`, or the data's name.
+    name: String,
+    seconds: f64,
 }
 
 impl Evaluation {
+    /// Mean log-likelihood.
+    pub(crate) fn mean(&self) -> f64 {
+        self.mean
+    }
+    /// Lower and upper end of its interval.
+    pub(crate) fn ends(&self) -> (f64, f64) {
+        (self.lower, self.upper)
+    }
+
+    /// The object of `evaluate --json`.
     pub(crate) fn json(&self) -> Value {
-        json!({"log_likelihood": {"mean": self.mean}})
+        let z = &self.z;
+        let ess = if z.log_z.ess.is_finite() { json!(z.log_z.ess) } else { Value::Null };
+        json!({
+            "log_z": {
+                "value": z.log_z.value,
+                "lower": z.interval.lower,
+                "upper": z.interval.upper,
+                "std_err": z.log_z.std_err,
+                "ess": ess,
+                "method": z.log_z.method,
+            },
+            "log_likelihood": {"mean": self.mean, "lower": self.lower, "upper": self.upper},
+            "verdict": z.verdict,
+            "reasons": z.reasons,
+            "rows": self.rows,
+            "data": self.name,
+            "seconds": self.seconds,
+        })
     }
+
+    /// The same for people.
     pub(crate) fn words(&self) -> Vec<String> {
-        vec![format!("ln p = {:?}", self.mean)]
+        let z = &self.z;
+        let half = 0.5 * (self.upper - self.lower);
+        let mut out = vec![format!(
+            "{} log-likelihood {:.3} ± {half:.3} nats per row ({} rows, 95 %)",
+            self.name, self.mean, self.rows
+        )];
+        let by = match z.verdict {
+            Verdict::Exact => "exactly".to_owned(),
+            _ => {
+                format!("from {:.3} to {:.3}, by {}", z.interval.lower, z.interval.upper, z.log_z.method)
+            }
+        };
+        out.push(format!("ln Z {:.3} {by}, in {}", z.log_z.value, duration(self.seconds)));
+        out.push(format!("verdict: {}", z.verdict));
+        out.extend(z.reasons.iter().map(|r| format!("  · {r}")));
+        out
     }
+}
+
+/// F(v) of each row: where the hidden layers are coupled, by enumerating them.
+pub(crate) fn free_energy(machine: &Machine, states: &States) -> Result<Vec<f64>> {
+    match machine.free_energy(states) {
+        Err(harmonium::Error::Undefined { .. }) => machine.exact().free_energy(states).map_err(|e| {
+            Failure::new(format!("F(v) of this machine takes enumeration of its hidden layers: {e}"))
+        }),
+        other => Ok(other?),
+    }
+}
+
+/// ln Z of a model; the base of the estimate is the machine's own.
+pub(crate) fn log_z(model: &Model, effort: &Effort, common: &Common) -> Result<Estimate> {
+    estimate(&model.machine, None, effort, common)
+}
+
+fn estimate(
+    machine: &Machine,
+    data: Option<&States>,
+    effort: &Effort,
+    common: &Common,
+) -> Result<Estimate> {
+    let params = effort.params(common.seed.unwrap_or(0));
+    let start = Instant::now();
+    let clock = || start.elapsed().as_secs_f64();
+    let budget = effort.seconds.map(|seconds| Budget { seconds, clock: &clock });
+    let bar = (!common.quiet && is_live()).then(|| {
+        let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr_with_hz(8));
+        let style = ProgressStyle::with_template("{bar:24.cyan/dim} ln Z: {msg} ({elapsed})");
+        bar.set_style(style.expect("a valid template").progress_chars("━╸─"));
+        bar
+    });
+    let mut observer = |p: Progress| {
+        if let Some(bar) = &bar {
+            bar.set_length(p.total.max(1));
+            bar.set_position(p.done);
+            bar.set_message(p.stage);
+        }
+        ControlFlow::Continue(())
+    };
+    let estimate = harmonium::judge::log_z(machine, data, &params, budget, &mut observer);
+    if let Some(bar) = bar {
+        bar.finish_and_clear();
+    }
+    Ok(estimate?)
 }
 
 /// Judges a machine on a table.
@@ -53,21 +202,166 @@ pub(crate) fn judge(
     machine: &Machine,
     layout: &Layout,
     table: &Table,
-    _: &str,
+    name: &str,
     effort: &Effort,
-    _: &Common,
+    common: &Common,
 ) -> Result<Evaluation> {
-    let (states, _) = layout.states(machine, table)?;
-    let mean = machine.exact().within(effort.seconds).log_likelihood(&states, None).ok();
-    Ok(Evaluation { mean })
+    if machine.with_role(Role::Condition).next().is_some() {
+        return Err(Failure::new(
+            "this machine is a distribution given a condition; its likelihood is not computed here",
+        ));
+    }
+    let start = Instant::now();
+    let (states, known) = layout.states(machine, table)?;
+    let whole = whole_rows(table.rows(), &known);
+    if whole.is_empty() {
+        return Err(Failure::new(format!(
+            "{name}: every row has a missing entry, and a likelihood needs whole rows; fill them with `harmonium complete`"
+        )));
+    }
+    let states = if whole.len() < table.rows() { states.select(&whole) } else { states };
+    let f = free_energy(machine, &states)?;
+    let z = estimate(machine, Some(&states), effort, common)?;
+    let n = f.len() as f64;
+    let mean_f = f.iter().sum::<f64>() / n;
+    let spread = (f.iter().map(|x| (x - mean_f).powi(2)).sum::<f64>() / (n - 1.0).max(1.0) / n).sqrt();
+    let sampling = 1.96 * spread;
+    let (below, above) = (z.interval.upper - z.log_z.value, z.log_z.value - z.interval.lower);
+    let mean = -mean_f - z.log_z.value;
+    Ok(Evaluation {
+        mean,
+        lower: mean - below.hypot(sampling),
+        upper: mean + above.hypot(sampling),
+        rows: f.len(),
+        name: name.into(),
+        seconds: start.elapsed().as_secs_f64(),
+        z,
+    })
+}
+
+/// Rows without missing entries.
+fn whole_rows(rows: usize, known: &[(usize, harmonium::Bits)]) -> Vec<usize> {
+    let whole = |r: usize| known.iter().all(|(_, bits)| (0..bits.cols()).all(|j| bits.get(r, j)));
+    (0..rows).filter(|&r| whole(r)).collect()
 }
 
 impl EvaluateArgs {
     pub(crate) fn run(self, common: &Common) -> Result {
         let model = Model::open(&self.model)?;
-        let table = self.read.load_like(&self.data, &model.layout.schema, common.seed.unwrap_or(0))?;
-        let evaluation =
-            judge(&model.machine, &model.layout, &table, &self.data, &Effort::after_training(), common)?;
-        put!("{}", evaluation.json())
+        let (table, name) = match &self.data {
+            Some(name) => (
+                self.read.load_like(name, &model.layout.schema, common.seed.unwrap_or(0))?,
+                name.clone(),
+            ),
+            None => held_out(&model)?,
+        };
+        let effort = Effort { seconds: self.time_budget, std_err: self.std_err, chains: self.chains };
+        if !common.quiet {
+            let (cost, seconds) = harmonium::judge::log_z_cost(&model.machine, &effort.params(0))?;
+            match cost.sweeps {
+                0.0 => say!("ln Z by enumeration: about {}", duration(seconds)),
+                sweeps => say!("ln Z by sampling: at most {sweeps:.1e} sweeps, {}", duration(seconds)),
+            }
+        }
+        let evaluation = judge(&model.machine, &model.layout, &table, &name, &effort, common)?;
+        let quality = match self.quick {
+            true => None,
+            false => Some(Quality::new(&model, &table, common.seed.unwrap_or(0))?),
+        };
+        if common.json {
+            let mut object = evaluation.json();
+            if let Some(quality) = &quality {
+                object["chains"] = json!(quality.chains);
+                object["samples"] = json!(quality.samples);
+            }
+            return put!("{object}");
+        }
+        evaluation.words().iter().try_for_each(|line| put!("{line}"))?;
+        quality.iter().flat_map(Quality::words).try_for_each(|line| put!("{line}"))
     }
+}
+
+/// Rows and samples that are compared with each other.
+const COMPARED: usize = 1000;
+
+/// Whether chains forget their start, and whether samples resemble the data.
+struct Quality {
+    chains: Equilibrium,
+    samples: Samples,
+}
+
+/// How samples compare with data.
+#[derive(serde::Serialize)]
+struct Samples {
+    adversarial: Adversarial,
+    moments: [MomentMatch; 3],
+    duplicates: Duplicates,
+}
+
+impl Quality {
+    fn new(model: &Model, table: &Table, seed: u64) -> Result<Self> {
+        let machine = &model.machine;
+        let (states, known) = model.layout.states(machine, table)?;
+        let whole = whole_rows(table.rows(), &known);
+        let step = whole.len().div_ceil(COMPARED).max(1);
+        let rows: Vec<usize> = whole.into_iter().step_by(step).collect();
+        let data = states.select(&rows);
+        let drawn = crate::commands::sample::chains(
+            machine,
+            rows.len().max(100),
+            crate::commands::sample::SWEEPS,
+            seed,
+        )?;
+        let drawn = drawn.states();
+        let chains = judge::equilibrium(machine, &data, 32, 500, seed, &mut partition::silent)?;
+        let samples = Samples {
+            adversarial: judge::adversarial(machine, &data, drawn)?,
+            moments: judge::moments(machine, &data, drawn, 10_000)?,
+            duplicates: judge::duplicates(machine, &data, drawn)?,
+        };
+        Ok(Self { chains, samples })
+    }
+
+    fn words(&self) -> Vec<String> {
+        let mut out = vec![format!(
+            "chains: {}",
+            if self.chains.verdict == Verdict::Certified {
+                "forget their start"
+            } else {
+                "do not forget their start"
+            }
+        )];
+        out.extend(self.chains.reasons.iter().map(|r| format!("  · {r}")));
+        let s = &self.samples;
+        out.push("samples against these rows:".into());
+        let [a, b, c] = &s.moments;
+        out.push(format!(
+            "  · means, covariances, third moments correlate {:.3}, {:.3}, {:.3}",
+            a.correlation, b.correlation, c.correlation
+        ));
+        out.push(format!(
+            "  · nearest-neighbour adversarial accuracy {:.3} (0.5 is ideal)",
+            s.adversarial.accuracy()
+        ));
+        out.push(format!(
+            "  · {:.1} % of samples equal one of these rows",
+            100.0 * s.duplicates.of_training
+        ));
+        out
+    }
+}
+
+/// The data that a run has held out, else those that it has learned from.
+pub(crate) fn held_out(model: &Model) -> Result<(Table, String)> {
+    let Some(run) = &model.run else {
+        return Err(Failure::usage(
+            "which data? Name them after the model, as in `harmonium evaluate model.safetensors table.csv`",
+        ));
+    };
+    let mut config = crate::config::Config::read(&run.config())?;
+    let set = crate::commands::train::load(&mut config)?;
+    Ok(match set.test {
+        Some(test) => (test, "test".into()),
+        None => (set.train, "training".into()),
+    })
 }

@@ -2,11 +2,16 @@
 
 use crate::args::Common;
 use crate::commands::data::write_table;
-use crate::error::Result;
+use crate::data::DataArgs;
+use crate::error::{Failure, Result};
+use crate::layout::Layout;
 use crate::model::Model;
+use crate::output::{is_shown, nearest, put};
+use crate::picture;
 use clap::Args;
 use harmonium::sample::purpose;
-use harmonium::{Chains, Clamps, Machine};
+use harmonium::{Batch, Bits, Chains, Clamp, Clamps, Kind, Machine, Role, States};
+use harmonium_data::Table;
 use std::path::PathBuf;
 
 /// Sweeps before samples are taken, where nothing else is said.
@@ -14,27 +19,134 @@ pub(crate) const SWEEPS: usize = 1000;
 
 /// Flags of `sample`.
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  harmonium sample runs/digits -n 5                       on a terminal, images are drawn
+  harmonium sample runs/digits -n 100 -o grid.png         one grid of images
+  harmonium sample runs/digits -n 10000 --chains 100 --between 20 -o samples.npy
+  harmonium sample runs/table --clamp age=41 --clamp smoker=yes -n 3
+  harmonium sample runs/table --given half.csv            one sample for each row, gaps filled
+  harmonium sample runs/family -n 50 --temperature 0.8 -o new.fasta")]
 pub(crate) struct SampleArgs {
     /// A run, or a model file
+    #[arg(value_name = "RUN|MODEL")]
     model: PathBuf,
-    /// Number of samples
-    #[arg(long, short, default_value_t = 10, value_name = "N")]
-    n: usize,
+    /// Number of samples [default: 10, or one for each row of --given]
+    #[arg(long, short, value_name = "N")]
+    n: Option<usize>,
+    /// Number of chains; each gives every chains-th sample [default: one for each sample]
+    #[arg(long, value_name = "N")]
+    chains: Option<usize>,
     /// Sweeps of every chain before its first sample
     #[arg(long, default_value_t = SWEEPS, value_name = "N")]
     sweeps: usize,
-    /// The file to write: .csv, .npy, .npz, .fasta, or .png for a grid of images [default: csv on standard output]
+    /// Sweeps between two samples of a chain
+    #[arg(long, default_value_t = 100, value_name = "N")]
+    between: usize,
+    /// Temperature: below 1 samples are more typical, above 1 more varied
+    #[arg(long, default_value_t = 1.0, value_name = "T")]
+    temperature: f64,
+    /// Cool the chains down from high temperature in this many steps before the first sample, so that
+    /// they find all modes
+    #[arg(long, value_name = "STEPS", num_args = 0..=1, default_missing_value = "1000")]
+    tempering: Option<usize>,
+    /// A column and its value, kept in every sample; may be repeated
+    #[arg(long, value_name = "COLUMN=VALUE")]
+    clamp: Vec<String>,
+    /// A table with gaps: what is there is kept, the rest is sampled
+    #[arg(long, value_name = "DATA", conflicts_with = "clamp")]
+    given: Option<String>,
+    /// The file to write: .csv, .npy, .npz, .fasta, or .png for a grid of images
+    /// [default: csv on standard output; images are drawn on a terminal]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    read: DataArgs,
 }
 
 impl SampleArgs {
     pub(crate) fn run(self, common: &Common) -> Result {
+        if !(self.temperature.is_finite() && self.temperature > 0.0) {
+            return Err(Failure::usage(format!(
+                "--temperature {}: expected a positive number",
+                self.temperature
+            )));
+        }
+        if let Some(path) = &self.output {
+            crate::run::may_write(path, common.force)?;
+        }
         let model = Model::open(&self.model)?;
-        let chains = chains(&model.machine, self.n, self.sweeps, common.seed.unwrap_or(0))?;
-        let table = model.layout.table(&model.machine, chains.states())?;
-        write_table(&table, self.output.as_deref(), common.force)
+        let table = self.draw(&model, common)?;
+        match &self.output {
+            None if is_shown() && !common.json && draw(&table)? => Ok(()),
+            path => write_table(&table, path.as_deref(), common.force),
+        }
     }
+
+    fn draw(&self, model: &Model, common: &Common) -> Result<Table> {
+        let (machine, layout) = (&model.machine, &model.layout);
+        let seed = common.seed.unwrap_or(0);
+        let given = match &self.given {
+            Some(name) => Some(self.read.load_like(name, &layout.schema, seed)?),
+            None => None,
+        };
+        let n = self.n.unwrap_or(given.as_ref().map_or(10, Table::rows));
+        let chains = self.chains.unwrap_or(n).min(n);
+        if n == 0 || chains == 0 {
+            return Err(Failure::usage("-n and --chains: expected at least 1"));
+        }
+        if let Some(c) = machine.with_role(Role::Condition).next() {
+            let name = &machine.members()[c].name;
+            return Err(Failure::new(format!(
+                "this machine needs its layer {name:?} to be given, which `sample` cannot do"
+            )));
+        }
+        let start = Chains::independent(machine, chains, seed, purpose::USER)?;
+        let mut states = start.states().clone();
+        let clamps = match &given {
+            Some(table) => clamp_rows(machine, layout, table, &mut states)?,
+            None => clamp_columns(machine, layout, &self.clamp, &mut states)?,
+        };
+        let mut chains = Chains::new(states, seed, purpose::USER);
+        let beta = 1.0 / self.temperature;
+        if let Some(steps) = self.tempering {
+            for k in 0..steps {
+                let part = (k + 1) as f64 / steps as f64;
+                chains.sweep(&machine.at(beta * part), &clamps, 1)?;
+            }
+        }
+        self.collect(model, chains, &clamps, beta, n)
+    }
+
+    fn collect(
+        &self,
+        model: &Model,
+        mut chains: Chains,
+        clamps: &Clamps,
+        beta: f64,
+        n: usize,
+    ) -> Result<Table> {
+        let tempered = model.machine.at(beta);
+        chains.sweep(&tempered, clamps, self.sweeps)?;
+        let mut all = model.layout.table(&model.machine, chains.states())?;
+        while all.rows() < n {
+            chains.sweep(&tempered, clamps, self.between.max(1))?;
+            all.append(&model.layout.table(&model.machine, chains.states())?)?;
+        }
+        Ok(if all.rows() > n { all.slice(0..n)? } else { all })
+    }
+}
+
+/// Draws images on the terminal; whether the rows are images.
+fn draw(table: &Table) -> Result<bool> {
+    let Some(images) = picture::images(table, 0..table.rows().min(60)).filter(|i| i[0].width <= 100)
+    else {
+        return Ok(false);
+    };
+    let across = (100 / (images[0].width + 2)).max(1);
+    for line in picture::Picture::grid(&images, across, 2, 0.0).half_blocks() {
+        put!("{line}")?;
+    }
+    Ok(true)
 }
 
 /// Independent chains after some sweeps.
@@ -42,4 +154,114 @@ pub(crate) fn chains(machine: &Machine, n: usize, sweeps: usize, seed: u64) -> R
     let mut chains = Chains::independent(machine, n, seed, purpose::USER)?;
     chains.sweep(&machine.at(1.0), &Clamps::none(machine), sweeps)?;
     Ok(chains)
+}
+
+/// Puts the known entries of a table into `states` (row r from row r modulo the table's) and clamps them.
+pub(crate) fn clamp_rows(
+    machine: &Machine,
+    layout: &Layout,
+    table: &Table,
+    states: &mut States,
+) -> Result<Clamps> {
+    let (given, known) = layout.states(machine, table)?;
+    let rows: Vec<usize> = (0..states.rows()).map(|r| r % table.rows()).collect();
+    let given = given.select(&rows);
+    let mut clamps = Clamps::none(machine);
+    for l in machine.with_role(Role::Visible) {
+        let Some(batch) = given.get(l) else { continue };
+        let n = machine.layer(l).len();
+        let bits = match known.iter().find(|(k, _)| *k == l) {
+            Some((_, known)) => Bits::from_fn(rows.len(), n, |r, j| known.get(rows[r], j)),
+            None => Bits::from_fn(rows.len(), n, |_, _| true),
+        };
+        let old = states.take(l).expect("chains hold every layer");
+        states.set(l, merge(batch, &old, &bits));
+        clamps = clamps.with(l, Clamp::Units(bits));
+    }
+    Ok(clamps)
+}
+
+/// The entries of `from` where the bit is set, else those of `to`.
+fn merge(from: &Batch<f32>, to: &Batch<f32>, bits: &Bits) -> Batch<f32> {
+    match (from, to) {
+        (Batch::Bits(a), Batch::Bits(b)) => Batch::Bits(Bits::from_fn(b.rows(), b.cols(), |r, j| {
+            if bits.get(r, j) { a.get(r, j) } else { b.get(r, j) }
+        })),
+        (Batch::Codes(a), Batch::Codes(b)) => {
+            let mut out = b.clone();
+            out.indexed_iter_mut().filter(|((r, j), _)| bits.get(*r, *j)).for_each(|(at, x)| *x = a[at]);
+            Batch::Codes(out)
+        }
+        (Batch::Reals(a), Batch::Reals(b)) => {
+            let mut out = b.clone();
+            out.indexed_iter_mut().filter(|((r, j), _)| bits.get(*r, *j)).for_each(|(at, x)| *x = a[at]);
+            Batch::Reals(out)
+        }
+        _ => unreachable!("a layer's batches have one form"),
+    }
+}
+
+/// Sets columns to values in all rows and clamps them.
+fn clamp_columns(
+    machine: &Machine,
+    layout: &Layout,
+    clamps: &[String],
+    states: &mut States,
+) -> Result<Clamps> {
+    let mut set: Vec<(usize, usize, f64)> = Vec::new();
+    for text in clamps {
+        set.push(parse_clamp(machine, layout, text)?);
+    }
+    let mut out = Clamps::none(machine);
+    let mut layers: Vec<usize> = set.iter().map(|s| s.0).collect();
+    layers.sort_unstable();
+    layers.dedup();
+    for l in layers {
+        let layer = machine.layer(l);
+        let mut values = layer.values(states.layer(l)?);
+        let units: Vec<(usize, f64)> = set.iter().filter(|s| s.0 == l).map(|s| (s.1, s.2)).collect();
+        for &(unit, x) in &units {
+            values.column_mut(unit).fill(x);
+        }
+        states.set(l, layer.batch(values.view())?);
+        let bits = Bits::from_fn(states.rows(), layer.len(), |_, j| units.iter().any(|u| u.0 == j));
+        out = out.with(l, Clamp::Units(bits));
+    }
+    Ok(out)
+}
+
+/// Layer, unit and value of `column=value`.
+fn parse_clamp(machine: &Machine, layout: &Layout, text: &str) -> Result<(usize, usize, f64)> {
+    let (name, value) = text.split_once('=').ok_or_else(|| {
+        Failure::usage(format!("--clamp {text}: expected COLUMN=VALUE, as in --clamp age=41"))
+    })?;
+    let columns = &layout.schema.columns;
+    let place = layout.schema.position(name).and_then(|p| layout.unit(p).map(|u| (p, u)));
+    let Some((place, (l, unit))) = place else {
+        let names = columns.iter().map(|c| c.name.as_str());
+        let hint = match nearest(name, names) {
+            Some(near) if near != name => format!("did you mean {near:?}?"),
+            _ => format!("the columns are {} … {}", columns[0].name, columns[columns.len() - 1].name),
+        };
+        return Err(Failure::usage(format!("--clamp {text}: the model has no column {name:?}; {hint}")));
+    };
+    let kind = machine.layer(l).kind();
+    let categories = &columns[place].categories;
+    let code = categories.iter().position(|c| c == value).map(|i| match kind {
+        Kind::Spin => 2.0 * i as f64 - 1.0,
+        _ => i as f64,
+    });
+    let number = code.or(value.parse().ok().filter(|_| categories.is_empty()));
+    match number.filter(|&x| kind.allows(x)) {
+        Some(x) => Ok((l, unit, x)),
+        None => {
+            let expected = match categories.is_empty() {
+                true => kind.allowed(),
+                false => format!("one of {}", categories.join(", ")),
+            };
+            Err(Failure::usage(format!(
+                "--clamp {text}: column {name:?} cannot be {value:?}, expected {expected}"
+            )))
+        }
+    }
 }

@@ -1,15 +1,152 @@
-//! `score`.
+//! `score`: how well each row fits: free energy, log-likelihood with interval, anomaly rank.
 
 use crate::args::Common;
+use crate::commands::evaluate::{self, Effort};
+use crate::data::DataArgs;
 use crate::error::{Failure, Result};
+use crate::model::Model;
+use crate::output::{put, put_bytes, say};
+use crate::run;
 use clap::Args;
+use serde_json::json;
+use std::path::PathBuf;
 
 /// Flags of `score`.
 #[derive(Args, Debug)]
-pub(crate) struct ScoreArgs {}
+#[command(after_help = "Examples:
+  harmonium score runs/digits digits:test                     a csv with one line per row
+  harmonium score runs/digits digits:test --against odd.csv   and how well the scores tell them apart (AUC)
+  harmonium score runs/digits new.csv --no-log-z -o s.csv     free energies and ranks only, at once
+
+Rank 1 is the most anomalous row. log_likelihood is −free_energy − ln Z in nats; lower and upper are the
+ends of the interval of ln Z; all rows share its error, so that differences between rows are exact.")]
+pub(crate) struct ScoreArgs {
+    /// A run, or a model file
+    #[arg(value_name = "RUN|MODEL")]
+    model: PathBuf,
+    /// The rows
+    data: String,
+    /// Other rows, to see how well scores tell the two apart
+    #[arg(long, value_name = "DATA")]
+    against: Option<String>,
+    /// Leave ln Z out: no log-likelihoods, but free energies and ranks at once
+    #[arg(long)]
+    no_log_z: bool,
+    /// Most seconds for ln Z
+    #[arg(long, value_name = "TIME", value_parser = crate::config::seconds)]
+    time_budget: Option<f64>,
+    /// The csv file to write [default: standard output]
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    read: DataArgs,
+}
 
 impl ScoreArgs {
-    pub(crate) fn run(self, _: &Common) -> Result {
-        Err(Failure::new("not there yet"))
+    pub(crate) fn run(self, common: &Common) -> Result {
+        if let Some(path) = &self.output {
+            run::may_write(path, common.force)?;
+        }
+        let model = Model::open(&self.model)?;
+        let seed = common.seed.unwrap_or(0);
+        let scores = |name: &str| -> Result<Vec<f64>> {
+            let table = self.read.load_like(name, &model.layout.schema, seed)?;
+            let (states, known) = model.layout.states(&model.machine, &table)?;
+            if let Some((_, bits)) = known.first() {
+                let row =
+                    (0..bits.rows()).find(|&r| (0..bits.cols()).any(|j| !bits.get(r, j))).unwrap_or(0);
+                return Err(Failure::new(format!(
+                    "{name}, row {}: an entry is missing, and scores need whole rows; fill them with `harmonium complete`",
+                    row + 1
+                )));
+            }
+            evaluate::free_energy(&model.machine, &states)
+        };
+        let f = scores(&self.data)?;
+        let other = self.against.as_deref().map(scores).transpose()?;
+        let auc = other.as_ref().map(|g| auc(&f, g));
+        let z = match self.no_log_z {
+            true => None,
+            false => Some(evaluate::log_z(&model, &Effort::new(self.time_budget), common)?),
+        };
+        let ranks = ranks(&f);
+        let lines = f.iter().zip(&ranks).enumerate().map(|(r, (f, rank))| {
+            let ll =
+                z.as_ref().map(|z| [-f - z.log_z.value, -f - z.interval.upper, -f - z.interval.lower]);
+            (r + 1, *f, ll, *rank)
+        });
+        if common.json {
+            let rows: Vec<_> = lines
+                .map(|(row, f, ll, rank)| {
+                    json!({
+                        "row": row, "free_energy": f, "rank": rank,
+                        "log_likelihood": ll.map(|l| json!({"value": l[0], "lower": l[1], "upper": l[2]})),
+                    })
+                })
+                .collect();
+            let verdict = z.as_ref().map(|z| z.verdict.to_string());
+            return put!("{}", json!({"rows": rows, "auc": auc, "verdict": verdict}));
+        }
+        let mut csv = String::from(if z.is_some() {
+            "row,free_energy,log_likelihood,lower,upper,rank\n"
+        } else {
+            "row,free_energy,rank\n"
+        });
+        for (row, f, ll, rank) in lines {
+            let ll = ll.map(|l| format!(",{:.4},{:.4},{:.4}", l[0], l[1], l[2])).unwrap_or_default();
+            csv += &format!("{row},{f:.4}{ll},{rank}\n");
+        }
+        match &self.output {
+            Some(path) => run::write(path, common.force, csv.as_bytes())?,
+            None => put_bytes(csv.as_bytes())?,
+        }
+        if !common.quiet {
+            if let Some(z) = &z {
+                say!(
+                    "ln Z {:.3}, from {:.3} to {:.3}: {}",
+                    z.log_z.value,
+                    z.interval.lower,
+                    z.interval.upper,
+                    z.verdict
+                );
+            }
+            if let (Some(auc), Some(against)) = (auc, &self.against) {
+                say!(
+                    "AUC {auc:.4}: the chance that a row of {against} looks more anomalous than one of {}",
+                    self.data
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
+/// 1 for the largest free energy.
+fn ranks(f: &[f64]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..f.len()).collect();
+    order.sort_by(|&a, &b| f[b].total_cmp(&f[a]));
+    let mut ranks = vec![0; f.len()];
+    order.into_iter().enumerate().for_each(|(rank, r)| ranks[r] = rank + 1);
+    ranks
+}
+
+/// Chance that a number of `b` is larger than one of `a`, ties counting half.
+pub(crate) fn auc(a: &[f64], b: &[f64]) -> f64 {
+    let mut sorted = a.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let below = |x: f64| sorted.partition_point(|&y| y < x) as f64;
+    let upto = |x: f64| sorted.partition_point(|&y| y <= x) as f64;
+    b.iter().map(|&x| 0.5 * (below(x) + upto(x))).sum::<f64>() / (a.len() * b.len()) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_and_auc() {
+        assert_eq!(ranks(&[1.0, 3.0, 2.0]), [3, 1, 2]);
+        assert_eq!(auc(&[1.0, 2.0], &[3.0, 4.0]), 1.0);
+        assert_eq!(auc(&[1.0, 2.0], &[1.0, 2.0]), 0.5);
     }
 }

@@ -5,3 +5,4 @@ mod job;
 mod watch;
 
 pub(crate) use flags::TrainArgs;
+pub(crate) use job::load;

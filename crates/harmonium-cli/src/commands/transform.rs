@@ -1,15 +1,90 @@
-//! `transform`.
+//! `transform`: the hidden features of rows.
 
 use crate::args::Common;
+use crate::commands::data::write_table;
+use crate::data::DataArgs;
 use crate::error::{Failure, Result};
+use crate::model::Model;
 use clap::Args;
+use harmonium::{Machine, Role, States};
+use harmonium_data::{Column, Kind, Schema, Table, Values};
+use ndarray::{Array2, Axis, concatenate};
+use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Flags of `transform`.
 #[derive(Args, Debug)]
-pub(crate) struct TransformArgs {}
+#[command(after_help = "Examples:
+  harmonium transform runs/digits digits:test                 mean of every hidden unit, as csv
+  harmonium transform runs/digits digits -o features.npy      for another program
+  harmonium transform runs/digits digits --inputs             what reaches the hidden units, before their nonlinearity")]
+pub(crate) struct TransformArgs {
+    /// A run, or a model file
+    #[arg(value_name = "RUN|MODEL")]
+    model: PathBuf,
+    /// The rows
+    data: String,
+    /// Inputs of the hidden units in place of their means
+    #[arg(long)]
+    inputs: bool,
+    /// The file to write: .csv, .npy or .npz [default: csv on standard output]
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    read: DataArgs,
+}
 
 impl TransformArgs {
-    pub(crate) fn run(self, _: &Common) -> Result {
-        Err(Failure::new("not there yet"))
+    pub(crate) fn run(self, common: &Common) -> Result {
+        let model = Model::open(&self.model)?;
+        let table = self.read.load_like(&self.data, &model.layout.schema, common.seed.unwrap_or(0))?;
+        let (states, known) = model.layout.states(&model.machine, &table)?;
+        if !known.is_empty() {
+            return Err(Failure::new(format!(
+                "{}: some entries are missing, and features need whole rows; fill them with `harmonium complete`",
+                self.data
+            )));
+        }
+        let features = features(&model.machine, &states, self.inputs)?;
+        write_table(&features, self.output.as_deref(), common.force)
     }
+}
+
+fn features(machine: &Machine, states: &States, inputs: bool) -> Result<Table> {
+    let model = machine.at(1.0);
+    let mut states = states.clone();
+    let mut parts: Vec<Array2<f32>> = Vec::new();
+    let mut columns = Vec::new();
+    let hidden: Vec<usize> = machine.with_role(Role::Hidden).collect();
+    if hidden.is_empty() {
+        return Err(Failure::new("this machine has no hidden units, hence no features"));
+    }
+    for l in hidden {
+        // Deeper layers see the means of those below, rounded to states: a mean-field pass upwards.
+        let below_known =
+            machine.couplings().iter().filter_map(|c| c.other(l)).all(|o| states.get(o).is_some());
+        if !below_known {
+            for c in machine.couplings().iter().filter_map(|c| c.other(l)) {
+                if states.get(c).is_none() {
+                    states.set(c, machine.layer(c).zeros(states.rows()));
+                }
+            }
+        }
+        let m = &machine.members()[l];
+        parts.push(if inputs { model.inputs(l, &states)? } else { model.mean(l, &states)? });
+        states.set(l, model.mode(l, &states)?);
+        let name = |i: usize| match m.layer.kind().columns() {
+            1 => format!("{}{i}", m.name),
+            q => format!("{}{}_{}", m.name, i / q, i % q),
+        };
+        columns.extend((0..m.layer.width()).map(|i| Column::new(name(i), Kind::Real)));
+    }
+    let views: Vec<_> = parts.iter().map(|p| p.view()).collect();
+    let all = concatenate(Axis(1), &views).map_err(|e| Failure::new(e.to_string()))?;
+    let schema = Arc::new(Schema { columns, shape: None });
+    let mut table = Table::zeros(schema, all.nrows());
+    if let Values::Reals(matrix) = &mut table.blocks_mut()[0].values {
+        all.indexed_iter().for_each(|((r, j), &x)| matrix.set(r, j, f64::from(x)));
+    }
+    Ok(table)
 }

@@ -176,7 +176,8 @@ impl<T: Real> Stepper<T> {
         }
         norms.gradient += gradient;
         self.learn_rate(array, product, before, step.rate);
-        finish(new.coupling_mut(c), self.regulariser.max_norm);
+        let columns = new.layer(new.couplings()[c].ends().0).kind().columns();
+        finish(new.coupling_mut(c), columns, self.regulariser.max_norm);
     }
 
     /// The rate of one array: the run's, or what the cosine rule made of it.

@@ -70,7 +70,7 @@ pub(crate) struct TrainArgs {
     #[arg(long, value_name = "N", help_heading = "Learning")]
     batch: Option<usize>,
     /// Learning rate at the start
-    #[arg(long, value_name = "X", help_heading = "Learning")]
+    #[arg(long, value_name = "X", help_heading = "Learning", allow_negative_numbers = true)]
     learning_rate: Option<f64>,
     /// Number of updates
     #[arg(long, value_name = "N", help_heading = "Learning", conflicts_with = "epochs")]
@@ -88,10 +88,10 @@ pub(crate) struct TrainArgs {
     #[arg(long, value_name = "FORM", help_heading = "Learning")]
     form: Option<String>,
     /// Strength of the penalty on absolute weights
-    #[arg(long, value_name = "X", help_heading = "Learning")]
+    #[arg(long, value_name = "X", help_heading = "Learning", allow_negative_numbers = true)]
     l1: Option<f64>,
     /// Strength of the penalty on squared weights
-    #[arg(long, value_name = "X", help_heading = "Learning")]
+    #[arg(long, value_name = "X", help_heading = "Learning", allow_negative_numbers = true)]
     l2: Option<f64>,
     /// Evaluations without a better held-out score after which to stop; 0 for never
     #[arg(long, value_name = "N", help_heading = "Learning")]

@@ -4,7 +4,7 @@ use super::watch::{INTERRUPTED, Keeper};
 use crate::args::Common;
 use crate::commands::evaluate::{self, Evaluation};
 use crate::commands::sample;
-use crate::config::Config;
+use crate::config::{Config, MachineKind};
 use crate::error::{Context, Failure, Result};
 use crate::layout::{Layout, schema_to_json};
 use crate::output::{duration, grouped, put, say};
@@ -12,8 +12,9 @@ use crate::progress::Progress;
 use crate::run::{self, Run};
 use crate::signals::Stop;
 use crate::{build, data, picture};
+use harmonium::estimate::{Estimator, LabelsParams};
 use harmonium::io::Provenance;
-use harmonium::train::{Data, Metrics, Trainer, Trajectory};
+use harmonium::train::{Data, Metrics, Optimiser, TrainParams, Trainer, Trajectory};
 use harmonium::{Archive, Machine, Role};
 use harmonium_data::{DataName, Dataset, Source, Table};
 use serde_json::json;
@@ -25,6 +26,9 @@ const CHECKPOINT: f64 = 30.0;
 const LINES: u64 = 1000;
 /// Models kept along a run.
 const KEEP: usize = 20;
+/// Weights up to which an update costs next to nothing, and how many updates such a machine gets.
+const SMALL: usize = 20_000;
+const PATIENT: u64 = 20_000;
 /// Rows from which a file is split without being asked.
 const SPLIT_FROM: usize = 500;
 
@@ -44,9 +48,20 @@ impl Job {
         let set = load(&mut config)?;
         let (machine, layout) = build::machine(&mut config.machine, &set.train)?;
         let data = layout.data(&machine, &set.train)?;
-        let plan = config.train.plan(&machine, &data)?;
         let free = config.train.updates.is_none() && config.train.epochs.is_none();
+        let class = config.machine.kind == Some(MachineKind::Class) && config.train.estimator.is_none();
+        if class {
+            hybrid(&mut config.train);
+        }
+        let plan = config.train.plan(&machine, &data)?;
         config.train = plan.params();
+        if free && !class && config.run.time_budget.is_none() {
+            let weights: usize = machine.couplings().iter().map(|c| c.w().len()).sum();
+            let small = weights <= SMALL && config.train.estimator != Some(Estimator::Exact);
+            config.train.updates = Some(plan.updates().max(if small { PATIENT } else { 0 }));
+            (config.train.average, config.train.evaluate_every) = (None, None);
+            config.train = config.train.plan(&machine, &data)?.params();
+        }
         if let (Some(budget), true) = (config.run.time_budget, free) {
             config.train.updates = Some(updates_within(budget, &config, &machine, &data)?);
             (config.train.average, config.train.evaluate_every) = (None, None);
@@ -275,8 +290,23 @@ impl Job {
     }
 }
 
+/// How class machines are trained where nothing else is said: mostly to tell classes apart, partly to know the data.
+fn hybrid(train: &mut TrainParams) {
+    let generative = Some(Box::new(Estimator::Pcd { sweeps: None, chains: None }));
+    let labels = LabelsParams { part: 0.8, generative, ..LabelsParams::default() };
+    train.estimator = Some(Estimator::Labels(labels));
+    if train.optimiser.is_none() && train.rate.is_none() {
+        train.optimiser = Some(Optimiser::Adam { beta1: 0.9, beta2: 0.999, epsilon: 1e-8 });
+        train.rate = Some(0.01);
+    }
+    train.batch.get_or_insert(100);
+    if train.epochs.is_none() {
+        train.updates.get_or_insert(3000);
+    }
+}
+
 /// The data of a configuration in their parts; the configuration is completed.
-fn load(config: &mut Config) -> Result<Dataset> {
+pub(crate) fn load(config: &mut Config) -> Result<Dataset> {
     let data = &mut config.data;
     let seed = *data.seed.get_or_insert(config.train.seed.unwrap_or(0));
     let name = data.name.clone().ok_or_else(|| Failure::usage("the configuration names no data"))?;

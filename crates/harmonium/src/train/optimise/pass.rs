@@ -187,8 +187,8 @@ pub(super) fn dot<T: Real>(x: &[T], y: &[T]) -> T {
     lanes.into_iter().sum::<T>() + rest
 }
 
-/// Mask, symmetry and norm of a coupling's new weights.
-pub(super) fn finish<T: Real>(coupling: &mut crate::Coupling<T>, max_norm: f64) {
+/// Mask, symmetry and norm of a coupling's new weights; a unit has `columns` columns.
+pub(super) fn finish<T: Real>(coupling: &mut crate::Coupling<T>, columns: usize, max_norm: f64) {
     if max_norm > 0.0 {
         let w = coupling.w_mut();
         let mut norms = vec![0.0; w.ncols()];
@@ -207,6 +207,10 @@ pub(super) fn finish<T: Real>(coupling: &mut crate::Coupling<T>, max_norm: f64) 
         for i in 0..w.nrows() {
             for j in 0..i {
                 w[[i, j]] = w[[j, i]];
+            }
+            // The products of offsets that centring subtracts know no units: none acts on itself.
+            for j in i / columns * columns..(i / columns + 1) * columns {
+                w[[i, j]] = T::zero();
             }
         }
     }

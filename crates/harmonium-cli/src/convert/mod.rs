@@ -1,0 +1,130 @@
+//! Models in the files of other programs, read and written.
+
+mod adabm;
+#[cfg(feature = "hdf5")]
+mod hdf5;
+pub(crate) mod npy;
+mod npz;
+
+use crate::error::{Failure, Result};
+use clap::ValueEnum;
+use harmonium::{Coupling, Kind, Layer, Machine, Member, Role};
+use harmonium_data::Schema;
+use ndarray::{Array1, Array2};
+use std::path::Path;
+
+/// A format of model files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// Our own: any machine, .safetensors
+    Harmonium,
+    /// npz with components_, intercept_visible_, intercept_hidden_: binary RBMs
+    Sklearn,
+    /// npz with w, b, c: binary RBMs
+    Wbc,
+    /// Text with lines `J i j a b x` and `h i a x`: fully visible Potts machines
+    Adabmdca,
+    /// HDF5 of the Python package rbms: binary, spin and Potts RBMs
+    Rbms,
+    /// HDF5 of RestrictedBoltzmannMachines.jl: RBMs of all its layers that we have
+    RbmJl,
+}
+
+impl Format {
+    /// The format that a file's ending stands for when it is written.
+    pub(crate) fn of_ending(path: &Path) -> Option<Self> {
+        Some(match path.extension()?.to_str()?.to_lowercase().as_str() {
+            "safetensors" => Self::Harmonium,
+            "npz" => Self::Sklearn,
+            "dat" | "txt" => Self::Adabmdca,
+            "h5" | "hdf5" => Self::Rbms,
+            _ => return None,
+        })
+    }
+}
+
+/// A machine from another program, with the names of its columns where the file has some.
+pub(crate) struct Foreign {
+    pub(crate) machine: Machine<f64>,
+    pub(crate) schema: Option<Schema>,
+}
+
+impl From<Machine<f64>> for Foreign {
+    fn from(machine: Machine<f64>) -> Self {
+        Self { machine, schema: None }
+    }
+}
+
+/// Reads the file of another program; its contents tell which.
+pub(crate) fn read(path: &Path) -> Result<Foreign> {
+    match Format::of_ending(path) {
+        Some(Format::Sklearn) => npz::read(path).map(Into::into),
+        Some(Format::Adabmdca) => adabm::read(path),
+        Some(Format::Rbms) => read_hdf5(path),
+        _ => Err(Failure::new(format!(
+            "{}: this is no model file; expected .safetensors, .npz, .h5 or .dat",
+            path.display()
+        ))),
+    }
+}
+
+#[cfg(feature = "hdf5")]
+fn read_hdf5(path: &Path) -> Result<Foreign> {
+    hdf5::read(path)
+}
+#[cfg(not(feature = "hdf5"))]
+fn read_hdf5(path: &Path) -> Result<Foreign> {
+    Err(no_hdf5(path))
+}
+#[cfg(not(feature = "hdf5"))]
+fn no_hdf5(path: &Path) -> Failure {
+    Failure::new(format!(
+        "{}: HDF5 needs the cargo feature `hdf5`; build again with `--features hdf5`",
+        path.display()
+    ))
+}
+
+/// The bytes of a machine in a format of another program.
+pub(crate) fn bytes(
+    machine: &Machine<f64>,
+    schema: &Schema,
+    format: Format,
+    path: &Path,
+) -> Result<Vec<u8>> {
+    match format {
+        Format::Harmonium => Err(Failure::new("our own format is written by the library")),
+        Format::Sklearn | Format::Wbc => npz::bytes(machine, format),
+        Format::Adabmdca => adabm::bytes(machine, schema),
+        #[cfg(feature = "hdf5")]
+        Format::Rbms | Format::RbmJl => hdf5::bytes(machine, format, path),
+        #[cfg(not(feature = "hdf5"))]
+        Format::Rbms | Format::RbmJl => Err(no_hdf5(path)),
+    }
+}
+
+/// An RBM of two layers with these parameters.
+fn rbm(v: Layer<f64>, h: Layer<f64>, w: Array2<f64>) -> Result<Machine<f64>> {
+    let member = |name: &str, role, layer| Member { name: name.into(), role, layer };
+    let members = vec![member("v", Role::Visible, v), member("h", Role::Hidden, h)];
+    Ok(Machine::new(members, vec![Coupling::new(0, 1, w)?])?)
+}
+
+/// A layer of units whose only parameter is θ.
+fn layer(kind: Kind, theta: Array1<f64>) -> Result<Layer<f64>> {
+    Ok(Layer::with_params(kind, theta.insert_axis(ndarray::Axis(0)))?)
+}
+
+/// Visible and hidden layer and weights of an RBM; what another machine is, in words.
+fn parts(machine: &Machine<f64>) -> Result<(&Layer<f64>, &Layer<f64>, &Array2<f64>), String> {
+    let roles: Vec<Role> = machine.members().iter().map(|m| m.role).collect();
+    match (&roles[..], machine.couplings()) {
+        ([Role::Visible, Role::Hidden], [c]) if c.ends() == (0, 1) => {
+            Ok((machine.layer(0), machine.layer(1), c.w()))
+        }
+        _ => Err(format!(
+            "the format holds RBMs of one visible and one hidden layer; this machine has {} layers and {} couplings",
+            machine.len(),
+            machine.couplings().len()
+        )),
+    }
+}

@@ -1,0 +1,105 @@
+//! The report: what a run did and what its model is like, in figures and words.
+
+mod curves;
+mod mixing;
+mod page;
+mod resemblance;
+mod weights;
+
+pub(crate) use page::page;
+
+use crate::args::Common;
+use crate::commands::{sample, train};
+use crate::config::Config;
+use crate::error::Result;
+use crate::figure::Figure;
+use crate::model::Model;
+use crate::output::say;
+use crate::run::Run;
+use harmonium::{Archive, Machine, States};
+use harmonium_data::{Dataset, Table};
+
+/// Samples that are compared with the data.
+const SAMPLES: usize = 1000;
+
+/// A section of the page: figures, each with its name as a file, and words.
+pub(crate) struct Section {
+    pub(crate) title: &'static str,
+    pub(crate) words: String,
+    pub(crate) figures: Vec<(String, Figure)>,
+}
+
+/// What the sections are made from.
+struct Material<'a> {
+    model: &'a Model,
+    run: &'a Run,
+    set: Dataset,
+    /// Training rows as states, at most as many as samples.
+    rows: Table,
+    data: States,
+    samples: Table,
+    sampled: States,
+    /// Models along the run, with their updates.
+    trajectory: Vec<(u64, Machine)>,
+    common: &'a Common,
+}
+
+/// All sections.
+pub(crate) fn sections(model: &Model, run: &Run, common: &Common) -> Result<Vec<Section>> {
+    let tell = |what: &str| {
+        if !common.quiet {
+            say!("{what} …");
+        }
+    };
+    let mut config = Config::read(&run.config())?;
+    let set = train::load(&mut config)?;
+    tell("drawing samples");
+    let seed = common.seed.or(config.train.seed).unwrap_or(0);
+    let chains = sample::chains(&model.machine, SAMPLES, sample::SWEEPS, seed)?;
+    let samples = model.layout.table(&model.machine, chains.states())?;
+    let step = set.train.rows().div_ceil(SAMPLES).max(1);
+    let rows = set.train.select(&(0..set.train.rows()).step_by(step).collect::<Vec<_>>())?;
+    let (data, _) = model.layout.states(&model.machine, &rows)?;
+    let trajectory = trajectory(model, run)?;
+    let m = Material {
+        model,
+        run,
+        set,
+        rows,
+        data,
+        samples,
+        sampled: chains.states().clone(),
+        trajectory,
+        common,
+    };
+    tell("likelihood along the run");
+    let mut sections = vec![curves::section(&m)?];
+    tell("weights and samples");
+    sections.push(resemblance::side_by_side(&m));
+    sections.push(weights::section(&m)?);
+    sections.push(weights::spectrum(&m));
+    sections.push(resemblance::section(&m)?);
+    tell("chains");
+    sections.push(mixing::section(&m, seed)?);
+    sections.push(weights::activity(&m)?);
+    sections.retain(|s| !s.figures.is_empty());
+    Ok(sections)
+}
+
+/// The models that were kept along the run, in order.
+fn trajectory(model: &Model, run: &Run) -> Result<Vec<(u64, Machine)>> {
+    let mut out = Vec::new();
+    let Ok(files) = std::fs::read_dir(run.checkpoints()) else { return Ok(out) };
+    for path in files.flatten().map(|f| f.path()) {
+        let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+        if !name.starts_with("update-") {
+            continue;
+        }
+        let archive = Archive::load(&path)?;
+        let mut machine = model.machine.clone();
+        machine.set_parameters(&archive.parameters("machine", &machine.parameters())?)?;
+        out.push((archive.u64s("update")?.first().copied().unwrap_or(0), machine));
+    }
+    out.sort_by_key(|(update, _)| *update);
+    Ok(out)
+}

@@ -1,0 +1,139 @@
+//! The page: sections in a frame, one file, no network.
+
+use super::Section;
+use crate::error::{Failure, Result};
+use crate::figure::{STYLE, escape};
+use crate::model::Model;
+use crate::output::grouped;
+use crate::run::Run;
+use harmonium::Role;
+use serde_json::Value;
+use std::fmt::Write;
+
+const PAGE: &str = "\
+*{box-sizing:border-box}
+body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.55 system-ui,sans-serif}
+main{max-width:1000px;margin:0 auto;padding:32px 20px 64px}
+h1{font-size:28px;margin:0 0 4px}h2{font-size:20px;margin:44px 0 6px;padding-top:14px;border-top:1px solid var(--line)}
+p{max-width:72ch;margin:6px 0 14px}.dim{color:var(--dim)}
+.tiles{display:flex;flex-wrap:wrap;gap:12px;margin:20px 0}
+.tile{border:1px solid var(--line);border-radius:10px;padding:12px 16px;min-width:150px}
+.tile b{display:block;font-size:22px;font-weight:650}.tile span{color:var(--dim);font-size:13px}
+.verdict{border-radius:10px;padding:12px 16px;border:1px solid var(--line);border-left:6px solid var(--c2)}
+.verdict.bad{border-left-color:var(--c1)}.verdict ul{margin:6px 0 0;padding-left:20px}
+.figures{display:flex;flex-wrap:wrap;gap:20px;align-items:flex-start}
+figure{margin:0;max-width:100%}figcaption{color:var(--dim);font-size:13px}
+svg,img{max-width:100%;height:auto}img{image-rendering:pixelated;border-radius:4px}
+pre{background:color-mix(in srgb,var(--ink) 6%,transparent);padding:14px;border-radius:8px;overflow-x:auto;font-size:13px}
+code{font-size:.92em}";
+
+/// The whole page.
+pub(crate) fn page(model: &Model, run: &Run, sections: &[Section]) -> Result<String> {
+    let evaluation: Value = std::fs::read_to_string(run.evaluation())
+        .ok()
+        .and_then(|text| serde_json::from_str(&text).ok())
+        .unwrap_or_default();
+    let config =
+        std::fs::read_to_string(run.config()).map_err(|e| Failure::io("read", &run.config(), &e))?;
+    let data = model.provenance.details.get("data").map_or("data", String::as_str);
+    let short = std::path::Path::new(data).file_name().map_or(data.into(), |n| n.to_string_lossy());
+    let mut out = format!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
+         <meta name=\"color-scheme\" content=\"light dark\"><link rel=\"icon\" href=\"data:,\">\
+         <title>{0}: harmonium report</title><style>{STYLE}\n{PAGE}</style></head><body><main><h1>{0}</h1>",
+        escape(&short)
+    );
+    let layers: Vec<String> = model.machine.members().iter().map(layer).collect();
+    let _ = write!(out, "<p class=\"dim\">{}</p>", escape(&layers.join(" · ")));
+    tiles(&mut out, model, &evaluation);
+    verdict(&mut out, &evaluation);
+    for s in sections {
+        let _ = write!(
+            out,
+            "<h2>{}</h2><p>{}</p><div class=\"figures\">",
+            escape(s.title),
+            escape(&s.words)
+        );
+        for (name, figure) in &s.figures {
+            let caption = name.replace('-', " ");
+            let _ = write!(
+                out,
+                "<figure>{}<figcaption>{}</figcaption></figure>",
+                figure.html(&caption),
+                escape(&caption)
+            );
+        }
+        out.push_str("</div>");
+    }
+    let _ = write!(
+        out,
+        "<h2>Configuration</h2><p>Repeat this run with <code>harmonium train --config config.toml</code>.</p><pre>{}</pre>",
+        escape(config.trim_end())
+    );
+    let _ = write!(
+        out,
+        "<p class=\"dim\">Written by harmonium {}.</p></main></body></html>\n",
+        env!("CARGO_PKG_VERSION")
+    );
+    Ok(out)
+}
+
+fn layer(m: &harmonium::Member<f32>) -> String {
+    let role = match m.role {
+        Role::Visible => "visible",
+        Role::Hidden => "hidden",
+        Role::Condition => "given",
+    };
+    format!("{} {role} {} units", m.layer.len(), m.layer.kind())
+}
+
+fn tiles(out: &mut String, model: &Model, evaluation: &Value) {
+    let number = |v: &Value| v.as_f64().map(|x| format!("{x:.2}").replace('-', "−"));
+    out.push_str("<div class=\"tiles\">");
+    let mut tile = |value: String, name: String| {
+        let _ = write!(
+            out,
+            "<div class=\"tile\"><b>{}</b><span>{}</span></div>",
+            escape(&value),
+            escape(&name)
+        );
+    };
+    let ll = &evaluation["log_likelihood"];
+    if let (Some(mean), Some(low), Some(high)) =
+        (number(&ll["mean"]), number(&ll["lower"]), number(&ll["upper"]))
+    {
+        let data = evaluation["data"].as_str().unwrap_or("data");
+        tile(mean, format!("{data} log-likelihood, nats per row ({low} to {high})"));
+    }
+    if let Some(z) = number(&evaluation["log_z"]["value"]) {
+        tile(z, "ln Z".into());
+    }
+    if let Some(v) = evaluation["verdict"].as_str() {
+        tile(v.into(), "verdict".into());
+    }
+    let parameters: usize = model.machine.parameters().arrays().map(|a| a.len()).sum();
+    tile(grouped(parameters as u64), "parameters".into());
+    out.push_str("</div>");
+}
+
+fn verdict(out: &mut String, evaluation: &Value) {
+    let Some(word) = evaluation["verdict"].as_str() else { return };
+    let (class, sentence) = match word {
+        "exact" => ("", "The likelihood was enumerated: it is exact but for the choice of rows."),
+        "certified" => (
+            "",
+            "The likelihood can be relied upon: estimates of ln Z from below and from above agree, and every check passed.",
+        ),
+        _ => (
+            " bad",
+            "The likelihood must not be relied upon: at least one check failed. Longer annealing (`harmonium evaluate --time-budget`) may settle it.",
+        ),
+    };
+    let _ =
+        write!(out, "<div class=\"verdict{class}\"><b>{}</b>: {}<ul>", escape(word), escape(sentence));
+    for reason in evaluation["reasons"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+        let _ = write!(out, "<li>{}</li>", escape(reason));
+    }
+    out.push_str("</ul></div>");
+}

@@ -1,0 +1,100 @@
+//! Samples and data: side by side, in principal components, in their moments.
+
+use super::{Material, Section};
+use crate::error::Result;
+use crate::figure::{Chart, image_grid};
+use crate::linalg::principal;
+use crate::picture;
+use harmonium::{Machine, Role, States};
+use ndarray::{Array2, Axis, concatenate};
+
+/// Pairs of columns whose correlation is compared.
+const PAIRS: usize = 4000;
+
+pub(super) fn side_by_side(m: &Material<'_>) -> Section {
+    let mut figures = Vec::new();
+    let images = |table: &harmonium_data::Table| {
+        let step = (table.rows() / 64).max(1);
+        picture::images(table, (0..table.rows()).step_by(step).take(64))
+    };
+    if let (Some(data), Some(samples)) = (images(&m.rows), images(&m.samples)) {
+        figures.push(("data".into(), image_grid(&data, 8, 340, None)));
+        figures.push(("samples".into(), image_grid(&samples, 8, 340, None)));
+    }
+    Section {
+        title: "Data and samples",
+        words: "Left: rows that the machine has learned from. Right: its own samples, each from a chain of its own that \
+                has never seen the data."
+            .into(),
+        figures,
+    }
+}
+
+/// All visible layers as numbers, states one-hot.
+fn dense(machine: &Machine, states: &States) -> Result<Array2<f64>> {
+    let parts: Vec<Array2<f64>> = machine
+        .with_role(Role::Visible)
+        .map(|l| Ok(machine.layer(l).dense(states.layer(l)?).mapv(f64::from)))
+        .collect::<Result<_>>()?;
+    let views: Vec<_> = parts.iter().map(|p| p.view()).collect();
+    Ok(concatenate(Axis(1), &views).expect("layers have equally many rows"))
+}
+
+pub(super) fn section(m: &Material<'_>) -> Result<Section> {
+    let machine = &m.model.machine;
+    let (x, y) = (dense(machine, &m.data)?, dense(machine, &m.sampled)?);
+    let mut figures = Vec::new();
+    let (mean, axes) = principal(x.view(), 4);
+    let project = |x: &Array2<f64>, i: usize, j: usize| -> Vec<(f64, f64)> {
+        let p = (x - &mean).dot(&axes.t());
+        p.rows().into_iter().map(|r| (r[i], r[j])).collect()
+    };
+    if axes.nrows() >= 2 {
+        let chart = Chart::new("component 1", "component 2").square();
+        let chart = chart.points(project(&x, 0, 1), 1.7, 0, Some("data")).points(
+            project(&y, 0, 1),
+            1.7,
+            1,
+            Some("samples"),
+        );
+        figures.push(("pca".into(), chart.svg()));
+    }
+    let means = |x: &Array2<f64>| x.mean_axis(Axis(0)).map(|m| m.to_vec()).unwrap_or_default();
+    let (a, b) = (means(&x), means(&y));
+    let first: Vec<(f64, f64)> = a.iter().copied().zip(b.iter().copied()).collect();
+    let r1 = correlation(&first);
+    let chart = Chart::new("mean in data", "mean in samples").square().diagonal();
+    figures.push(("first-moments".into(), chart.points(first, 2.2, 0, None).svg()));
+    let second = covariances(&x, &y, &a, &b);
+    let r2 = correlation(&second);
+    let chart = Chart::new("covariance in data", "covariance in samples").square().diagonal();
+    figures.push(("second-moments".into(), chart.points(second, 1.3, 2, None).svg()));
+    let words = format!(
+        "Principal components of the data with the samples laid over them: a cloud without samples is a mode that is \
+         missing. Means agree with correlation {r1:.3}, covariances with {r2:.3} ({} rows against {} samples).",
+        x.nrows(),
+        y.nrows()
+    );
+    Ok(Section { title: "Do the samples resemble the data?", words, figures })
+}
+
+/// Covariances of pairs of columns in both, evenly chosen.
+fn covariances(x: &Array2<f64>, y: &Array2<f64>, a: &[f64], b: &[f64]) -> Vec<(f64, f64)> {
+    let n = x.ncols();
+    let total = n * n.saturating_sub(1) / 2;
+    let step = total.div_ceil(PAIRS).max(1);
+    let pairs = (0..n).flat_map(|i| (i + 1..n).map(move |j| (i, j))).step_by(step);
+    let cov = |x: &Array2<f64>, m: &[f64], i: usize, j: usize| {
+        x.column(i).dot(&x.column(j)) / x.nrows() as f64 - m[i] * m[j]
+    };
+    pairs.map(|(i, j)| (cov(x, a, i, j), cov(y, b, i, j))).collect()
+}
+
+/// Pearson's correlation.
+fn correlation(p: &[(f64, f64)]) -> f64 {
+    let n = p.len().max(1) as f64;
+    let (mx, my) = (p.iter().map(|q| q.0).sum::<f64>() / n, p.iter().map(|q| q.1).sum::<f64>() / n);
+    let sum = |f: &dyn Fn(&(f64, f64)) -> f64| p.iter().map(f).sum::<f64>();
+    let (xx, yy) = (sum(&|q| (q.0 - mx).powi(2)), sum(&|q| (q.1 - my).powi(2)));
+    sum(&|q| (q.0 - mx) * (q.1 - my)) / (xx * yy).sqrt().max(1e-300)
+}

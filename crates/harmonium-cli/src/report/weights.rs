@@ -1,0 +1,157 @@
+//! Weights: as images, logos or a heat map; their spectrum; what the hidden units do.
+
+use super::{Material, Section};
+use crate::error::Result;
+use crate::figure::{Chart, Scale, diverging, heat_map, image_grid, logo};
+use crate::linalg::singular_values;
+use crate::picture::Picture;
+use harmonium::{Coupling, Kind, Machine, Role};
+use ndarray::Array2;
+
+/// Hidden units shown as images, and as logos.
+const IMAGES: usize = 100;
+const LOGOS: usize = 6;
+
+/// The coupling of the first visible layer with a hidden one, else the first coupling.
+fn main_coupling(machine: &Machine) -> Option<&Coupling> {
+    let hidden = |c: &&Coupling| {
+        machine.role(c.ends().1) == Role::Hidden && machine.role(c.ends().0) == Role::Visible
+    };
+    machine.couplings().iter().find(hidden).or(machine.couplings().first())
+}
+
+pub(super) fn section(m: &Material<'_>) -> Result<Section> {
+    let machine = &m.model.machine;
+    let Some(c) = main_coupling(machine) else {
+        return Ok(Section { title: "Weights", words: String::new(), figures: Vec::new() });
+    };
+    let w = c.w().mapv(f64::from);
+    let (a, b) = c.ends();
+    let names = [a, b].map(|l| machine.members()[l].name.clone());
+    let mut figures = Vec::new();
+    let norm = |j: usize| w.column(j).iter().map(|x| x * x).sum::<f64>();
+    let mut order: Vec<usize> = (0..w.ncols()).collect();
+    order.sort_by(|&i, &j| norm(j).total_cmp(&norm(i)));
+    let words = match (m.model.layout.shape(), machine.layer(a).kind()) {
+        (Some([h, wd]), _) if h * wd == w.nrows() && !c.is_lateral() => {
+            let top = w.iter().fold(1e-12f64, |a, x| a.max(x.abs()));
+            let image = |&j: &usize| Picture {
+                width: wd,
+                height: h,
+                pixels: w.column(j).iter().map(|x| (x / top) as f32).collect(),
+            };
+            let images: Vec<Picture> = order.iter().take(IMAGES).map(image).collect();
+            let across = ((images.len() as f64).sqrt() * 1.4).ceil() as usize;
+            figures.push(("weights".into(), image_grid(&images, across, 720, Some(diverging))));
+            format!(
+                "What each hidden unit looks for, the strongest {} of {} first: red pixels speak for it, blue ones against.",
+                images.len(),
+                w.ncols()
+            )
+        }
+        (_, Kind::Potts { q }) if !c.is_lateral() => {
+            let letters =
+                &m.model.layout.schema.columns[m.model.layout.schema.groups()[0].columns[0]].categories;
+            for (rank, &j) in order.iter().take(LOGOS).enumerate() {
+                let q = q as usize;
+                let site = Array2::from_shape_fn((w.nrows() / q, q), |(i, a)| w[[i * q + a, j]]);
+                figures.push((format!("logo-{}", rank + 1), logo(site.view(), letters, 40)));
+            }
+            "The strongest hidden units as logos: letters above the line speak for the unit, those below against; \
+             positions with weak weights are left out."
+                .into()
+        }
+        _ => {
+            figures.push(("weights".into(), heat_map(w.view(), 720)));
+            format!(
+                "Weights between {} (rows) and {} (columns): red positive, blue negative.",
+                names[0], names[1]
+            )
+        }
+    };
+    Ok(Section { title: "Weights", words, figures })
+}
+
+/// The spectrum of the weights over training.
+pub(super) fn spectrum(m: &Material<'_>) -> Section {
+    let mut lines: Vec<Vec<(f64, f64)>> = Vec::new();
+    for (update, machine) in &m.trajectory {
+        let Some(c) = main_coupling(machine) else { continue };
+        let s = singular_values(c.w().mapv(f64::from).view());
+        for (k, s) in s.into_iter().take(12).enumerate() {
+            if lines.len() <= k {
+                lines.push(Vec::new());
+            }
+            lines[k].push((*update as f64, s));
+        }
+    }
+    let mut figures = Vec::new();
+    if lines.first().is_some_and(|l| l.len() > 1) {
+        let mut chart = Chart::new("update", "singular values of W").scales(Scale::Log, Scale::Log);
+        for (k, line) in lines.into_iter().enumerate() {
+            chart = chart.line(line, k, None);
+        }
+        figures.push(("spectrum-over-training".into(), chart.svg()));
+    }
+    if let Some(c) = main_coupling(&m.model.machine) {
+        let s = singular_values(c.w().mapv(f64::from).view());
+        let points = s.iter().enumerate().map(|(k, s)| (k as f64 + 1.0, *s)).collect();
+        let chart = Chart::new("rank", "singular value");
+        figures.push(("spectrum".into(), chart.points(points, 2.4, 0, Some("trained")).svg()));
+    }
+    let words = "Directions of the data are learned one after the other: a singular value that leaves the floor \
+                 is a direction that the machine has found."
+        .into();
+    Section { title: "Spectrum of the weights", words, figures }
+}
+
+/// How active the hidden units are on data and on samples.
+pub(super) fn activity(m: &Material<'_>) -> Result<Section> {
+    let machine = &m.model.machine;
+    let mut figures = Vec::new();
+    let hidden: Vec<usize> = machine.with_role(Role::Hidden).collect();
+    let Some(&l) = hidden.first().filter(|_| machine.independent(&hidden)) else {
+        return Ok(Section { title: "Hidden units", words: String::new(), figures });
+    };
+    let on_data = machine.at(1.0).mean(l, &m.data)?.mapv(f64::from);
+    let on_samples = machine.at(1.0).mean(l, &m.sampled)?.mapv(f64::from);
+    let mean = |x: &Array2<f64>| x.mean_axis(ndarray::Axis(0)).map(|x| x.to_vec()).unwrap_or_default();
+    let (a, b) = (mean(&on_data), mean(&on_samples));
+    let chart = Chart::new("mean activity", "hidden units");
+    let (low, high) = a.iter().chain(&b).fold((f64::MAX, f64::MIN), |(p, q), &x| (p.min(x), q.max(x)));
+    let hist = |x: &[f64]| histogram(x, low, high.max(low + 1e-9), 24);
+    figures.push((
+        "hidden-activity".into(),
+        chart.steps(hist(&a), 0, Some("on data")).steps(hist(&b), 1, Some("on samples")).svg(),
+    ));
+    let points = a.iter().copied().zip(b.iter().copied()).collect();
+    let chart = Chart::new("on data", "on samples").square().diagonal();
+    figures.push((
+        "hidden-activity-scatter".into(),
+        chart.points(points, 2.4, 0, Some("hidden units")).svg(),
+    ));
+    let entropy = |x: &Array2<f64>, j: usize| {
+        let m = x.column(j).mean().unwrap_or(0.0);
+        x.column(j).iter().map(|v| (v - m).powi(2)).sum::<f64>() / x.nrows() as f64
+    };
+    let dead = (0..on_data.ncols()).filter(|&j| entropy(&on_data, j) < 1e-4).count();
+    let words = format!(
+        "{dead} of {} hidden units do not react to the data (their activity hardly varies from row to row).",
+        on_data.ncols()
+    );
+    Ok(Section { title: "Hidden units", words, figures })
+}
+
+/// Counts of numbers in equal bins.
+pub(super) fn histogram(x: &[f64], low: f64, high: f64, bins: usize) -> Vec<(f64, f64, f64)> {
+    let width = (high - low) / bins as f64;
+    let mut counts = vec![0.0; bins];
+    for x in x {
+        counts[(((x - low) / width) as usize).min(bins - 1)] += 1.0;
+    }
+    counts
+        .into_iter()
+        .enumerate()
+        .map(|(i, n)| (low + i as f64 * width, low + (i + 1) as f64 * width, n))
+        .collect()
+}

@@ -1,0 +1,266 @@
+//! Every command on small machines, through the real binary.
+
+mod common;
+
+use common::Place;
+
+#[test]
+fn training_makes_a_run_that_everything_else_can_use() {
+    let place = Place::new();
+    let ran = place.run("train bars-and-stripes:3x3 --hidden 12 --updates 3000 -o run");
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    for part in ["verdict: exact", "try next:", "harmonium report run", "model    run/model.safetensors"]
+    {
+        assert!(ran.out.contains(part), "no {part:?} in\n{}", ran.out);
+    }
+    for file in [
+        "config.toml",
+        "metrics.jsonl",
+        "model.safetensors",
+        "log.txt",
+        "evaluation.json",
+        "samples.png",
+    ] {
+        assert!(place.path("run").join(file).is_file(), "{file}");
+    }
+    assert!(place.path("run/checkpoints/last.safetensors").is_file());
+    let e = place.json("evaluate run --quick");
+    for key in ["value", "lower", "upper", "std_err", "ess", "method"] {
+        assert!(e["log_z"].as_object().unwrap().contains_key(key), "{e}");
+    }
+    for key in ["mean", "lower", "upper"] {
+        assert!(e["log_likelihood"][key].is_f64(), "{e}");
+    }
+    assert_eq!(e["verdict"], "exact");
+    assert!(e["reasons"].is_array());
+    // 14 images are equally likely: no machine can do better than −ln 14.
+    let mean = e["log_likelihood"]["mean"].as_f64().unwrap();
+    assert!(mean < -(14f64.ln()) + 1e-9 && mean > -5.0, "{mean}");
+    let e = place.json("evaluate run");
+    assert!(e["samples"]["adversarial"].is_object() && e["chains"]["mixing"]["r_hat"].is_f64(), "{e}");
+}
+
+#[test]
+fn the_configuration_repeats_the_run_on_any_number_of_threads() {
+    let place = Place::new();
+    place.ok("train bars-and-stripes:3x3 --hidden 8 --updates 300 --estimator pcd --seed 5 -o one -q --threads 1");
+    place.ok("train --config one/config.toml -o two -q --threads 2");
+    let model = |run: &str| place.json(&format!("inspect {run}"))["couplings"][0]["weights"].clone();
+    assert_eq!(model("one"), model("two"));
+    assert_eq!(place.read("one/config.toml"), place.read("two/config.toml"));
+}
+
+#[test]
+fn samples_go_to_every_format_and_keep_what_is_clamped() {
+    let place = Place::new();
+    place.trained();
+    let csv = place.ok("sample run -n 20 --clamp v0=1 --clamp v4=0");
+    let lines: Vec<&str> = csv.lines().collect();
+    assert_eq!(lines.len(), 21);
+    for line in &lines[1..] {
+        let x: Vec<&str> = line.split(',').collect();
+        assert_eq!((x[0], x[4]), ("1", "0"), "{line}");
+    }
+    assert_eq!(place.ok("sample run -n 20 --seed 3"), place.ok("sample run -n 20 --seed 3 --threads 1"));
+    assert_ne!(place.ok("sample run -n 20 --seed 3"), place.ok("sample run -n 20 --seed 4"));
+    for file in ["s.csv", "s.npy", "s.npz", "s.png"] {
+        place.ok(&format!("sample run -n 9 -o {file} --sweeps 20"));
+        assert!(place.path(file).metadata().unwrap().len() > 50, "{file}");
+    }
+    assert_eq!(place.ok("data export s.npy").lines().count(), 10);
+    // Twelve samples from three chains; rows with gaps keep what they have.
+    assert_eq!(
+        place.ok("sample run -n 12 --chains 3 --between 2 --sweeps 10 --temperature 2").lines().count(),
+        13
+    );
+    place.write("gaps.csv", "v0,v1,v2,v3,v4,v5,v6,v7,v8\n1,1,1,,,,,,\n,,,0,0,0,,,\n");
+    let filled = place.ok("sample run --given gaps.csv --sweeps 50 --tempering 100");
+    let rows: Vec<&str> = filled.lines().skip(1).collect();
+    assert!(rows.len() == 2 && rows[0].starts_with("1,1,1,") && rows[1].contains(",0,0,0,"), "{filled}");
+}
+
+#[test]
+fn gaps_are_filled_with_probabilities() {
+    let place = Place::new();
+    place.ok("train bars-and-stripes:3x3 --hidden 12 --updates 3000 -o run -q");
+    // A full first row and an empty second one can only be stripes of rows.
+    place.write(
+        "gaps.csv",
+        "v0,v1,v2,v3,v4,v5,v6,v7,v8\n1,1,1,0,0,0,1,,\n1,0,1,1,0,1,,,1\n0,0,0,1,1,1,0,0,0\n",
+    );
+    let out = place.ok("complete run gaps.csv --probabilities p.csv");
+    assert_eq!(out.lines().nth(1), Some("1,1,1,0,0,0,1,1,1"), "{out}");
+    assert_eq!(out.lines().nth(2), Some("1,0,1,1,0,1,1,0,1"), "{out}");
+    assert_eq!(out.lines().nth(3), Some("0,0,0,1,1,1,0,0,0"));
+    let p = place.read("p.csv");
+    assert_eq!(p.lines().count(), 5, "{p}");
+    for line in p.lines().skip(1) {
+        let x: f64 = line.rsplit(',').next().unwrap().parse().unwrap();
+        assert!(x > 0.5 && x <= 1.0, "{line}");
+    }
+    place.ok("complete run gaps.csv --fill sample -o full.csv -q");
+    assert_eq!(place.read("full.csv").lines().count(), 4);
+}
+
+#[test]
+fn scores_rank_what_does_not_belong() {
+    let place = Place::new();
+    place.ok("train bars-and-stripes:3x3 --hidden 12 --updates 2000 -o run -q");
+    place.write("odd.csv", "v0,v1,v2,v3,v4,v5,v6,v7,v8\n1,0,0,0,1,0,0,0,1\n0,1,1,1,0,0,0,0,1\n");
+    let ran = place.run("score run bars-and-stripes:3x3 --against odd.csv");
+    assert!(ran.out.starts_with("row,free_energy,log_likelihood,lower,upper,rank\n"), "{}", ran.out);
+    let auc: f64 = ran.err.split("AUC ").nth(1).unwrap().split(':').next().unwrap().parse().unwrap();
+    assert!(auc > 0.9, "{auc}");
+    let s = place.json("score run odd.csv --no-log-z");
+    assert_eq!(s["rows"].as_array().unwrap().len(), 2);
+    assert!(s["rows"][0]["log_likelihood"].is_null());
+}
+
+#[test]
+fn class_machines_classify() {
+    let place = Place::new();
+    let mut csv = String::from("a,b,c,d,kind\n");
+    for i in 0..80 {
+        csv += match i % 2 {
+            0 => ["1,1,0,0,left\n", "1,1,0,1,left\n"][i / 2 % 2],
+            _ => ["0,0,1,1,right\n", "1,0,1,1,right\n"][i / 2 % 2],
+        };
+    }
+    place.write("t.csv", csv);
+    place.ok("train t.csv --label kind --machine class --hidden 6 --updates 300 -o run -q");
+    let c = place.json("classify run t.csv");
+    assert!(c["accuracy"].as_f64().unwrap() > 0.99, "{c}");
+    let out = place.ok("classify run t.csv --probabilities");
+    assert!(out.starts_with("row,label,predicted,probability,p_left,p_right\n"), "{out}");
+    place.write("new.csv", "a,b,c,d\n1,1,0,0\n");
+    assert!(place.ok("classify run new.csv").contains("1,,left,"));
+    place.trained_elsewhere();
+    place.fails("classify other bars-and-stripes:3x3", 1, &["no class unit", "--machine class"]);
+}
+
+impl Place {
+    fn trained_elsewhere(&self) {
+        self.ok("train bars-and-stripes:3x3 --hidden 3 --updates 10 -o other -q");
+    }
+}
+
+#[test]
+fn features_verification_inspection() {
+    let place = Place::new();
+    place.trained();
+    let csv = place.ok("transform run bars-and-stripes:3x3");
+    assert!(csv.starts_with("h0,h1,") && csv.lines().count() == 15, "{csv}");
+    place.ok("transform run bars-and-stripes:3x3 --inputs -o f.npy");
+    assert!(place.ok("verify run --chains 2000").contains("the sampler samples this machine"));
+    assert_eq!(place.json("verify run")["ok"], true);
+    let text = place.ok("inspect run");
+    for part in ["9 Binary units", "8 Binary units", "spectrum", "v0 … v8"] {
+        assert!(text.contains(part), "no {part:?} in\n{text}");
+    }
+}
+
+#[test]
+fn data_are_listed_described_exported() {
+    let place = Place::new();
+    assert!(place.ok("data").contains("bars-and-stripes"));
+    assert!(place.json("data list").as_array().unwrap().len() >= 8);
+    assert!(place.ok("data describe digits").contains("images of 8 × 8"));
+    assert_eq!(place.json("data describe digits")["rows"]["test"], 359);
+    place.write("t.csv", "age,name,ok\n41.5,ann,1\n7.25,bob,0\n");
+    let toml = place.ok("data describe t.csv --toml");
+    place.write("s.toml", &toml);
+    place.ok("data describe t.csv --schema s.toml");
+    for file in ["b.csv", "b.npy", "b.npz"] {
+        place.ok(&format!("data export bars-and-stripes:2x2 -o {file}"));
+        assert!(place.ok(&format!("data describe {file}")).contains("binary"), "{file}");
+    }
+}
+
+#[test]
+fn reports_are_one_file_without_network() {
+    let place = Place::new();
+    place.trained();
+    assert_eq!(place.ok("report run -q").trim(), "run/report.html");
+    let page = place.read("run/report.html");
+    for title in [
+        "Learning",
+        "Data and samples",
+        "Weights",
+        "Spectrum",
+        "resemble",
+        "Chains",
+        "Hidden units",
+        "Configuration",
+    ] {
+        assert!(page.contains(title), "{title}");
+    }
+    for figure in [
+        "likelihood.svg",
+        "weights.png",
+        "samples.png",
+        "pca.svg",
+        "spectrum-over-training.svg",
+        "chains.svg",
+    ] {
+        assert!(place.path("run/figures").join(figure).is_file(), "{figure}");
+    }
+    // Nothing is fetched: no address but the name space of SVG.
+    assert_eq!(page.matches("http").count(), page.matches("http://www.w3.org/2000/svg").count());
+    assert!(!page.contains("<script") && !page.contains("url("));
+}
+
+#[test]
+fn models_are_converted_and_come_back() {
+    let place = Place::new();
+    place.trained();
+    let score = |model: &str| place.ok(&format!("score {model} bars-and-stripes:3x3 --no-log-z -q"));
+    let ours = score("run");
+    for (file, flag) in [("m.npz", ""), ("w.npz", "--to wbc")] {
+        place.ok(&format!("convert run {file} {flag}"));
+        assert_eq!(score(file), ours, "{file}");
+        place.ok(&format!("convert {file} back.safetensors --force -q"));
+        assert_eq!(score("back.safetensors"), ours, "{file}");
+    }
+    place.write("seqs.fasta", ">a\nACGU\n>b\nACGA\n>c\nCCGU\n>d\n-CGU\n");
+    place.ok("train seqs.fasta --alphabet rna --machine fully-visible --estimator pl --updates 50 -o potts -q");
+    place.ok("convert potts params.dat");
+    assert!(place.read("params.dat").lines().any(|l| l.starts_with("J 0 1 A C ")));
+    let energy =
+        |model: &str| place.ok(&format!("score {model} seqs.fasta --alphabet rna --no-log-z -q"));
+    assert_eq!(energy("potts"), energy("params.dat"));
+    place.ok("sample potts -n 5 --sweeps 50 -o new.fasta");
+    assert_eq!(place.read("new.fasta").lines().filter(|l| l.starts_with('>')).count(), 5);
+    place.fails("convert run no.dat", 1, &["fully visible machines of Potts units"]);
+}
+
+#[test]
+fn mixed_columns_and_gaps_train_one_machine() {
+    let place = Place::new();
+    let mut csv = String::from("id,height,colour,smokes,children\n");
+    for i in 0..60 {
+        let colour = ["red", "green", "blue"][i % 3];
+        let smokes = if i % 7 == 0 { "" } else { ["yes", "no"][i % 2] };
+        csv += &format!("p{i},{:.2},{colour},{smokes},{}\n", 1.5 + 0.01 * (i % 40) as f64, i % 4);
+    }
+    place.write("people.csv", csv);
+    place.ok(
+        "train people.csv --column id=ignore --column children=count --hidden 4 --updates 60 -o run -q",
+    );
+    let layers = place.json("inspect run")["layers"].clone();
+    let kinds: Vec<&str> =
+        layers.as_array().unwrap().iter().map(|l| l["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["Gaussian", "Potts(3)", "Binary", "Binomial(3)", "Binary"]);
+    let csv = place.ok("sample run -n 4 --clamp colour=blue --clamp smokes=yes --sweeps 50");
+    assert!(csv.lines().skip(1).all(|l| l.contains("blue,yes")), "{csv}");
+}
+
+#[test]
+fn help_teaches_with_examples() {
+    let place = Place::new();
+    let commands = "train sample complete score classify transform evaluate verify inspect report convert data completions";
+    for command in commands.split(' ') {
+        assert!(place.ok(&format!("{command} --help")).contains("Examples:\n  harmonium"), "{command}");
+    }
+    assert!(place.ok("completions bash").contains("harmonium"));
+    assert!(place.ok("--version").starts_with("harmonium "));
+}

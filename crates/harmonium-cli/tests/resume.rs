@@ -1,0 +1,77 @@
+//! Runs that are stopped go on and end as if nothing had happened.
+#![cfg(unix)]
+
+mod common;
+
+use common::Place;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const RUN: &str = "train bars-and-stripes:4x4 --hidden 40 --estimator pcd --updates 6000 --quiet -o";
+
+fn model(place: &Place, run: &str) -> serde_json::Value {
+    let v = place.json(&format!("inspect {run}"));
+    serde_json::json!([v["couplings"], v["layers"]])
+}
+
+/// Starts a run, sends it a signal once it has trained for a while, and waits for it; its exit code.
+fn interrupted(place: &Place, words: &str, run: &str, signal: &str) -> Option<i32> {
+    let binary = assert_cmd::cargo::cargo_bin("harmonium");
+    let mut child = Command::new(binary)
+        .current_dir(place.dir())
+        .args(words.split_whitespace())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let metrics = place.path(run).join("metrics.jsonl");
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_secs(60) && metrics.metadata().map_or(0, |m| m.len()) < 4000 {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+    child.wait().unwrap().code()
+}
+
+#[test]
+fn ctrl_c_saves_and_the_run_ends_as_if_undisturbed() {
+    let place = Place::new();
+    place.ok(&format!("{RUN} whole"));
+    let code = interrupted(&place, &format!("{RUN} part"), "part", "-INT");
+    assert_eq!(code, Some(130));
+    assert!(place.path("part/checkpoints/last.safetensors").is_file());
+    // What is there after an interruption is a model, too.
+    place.ok("sample part -n 2 --sweeps 5");
+    let ran = place.run("train part");
+    assert!(ran.err.contains("going on from update"), "{}", ran.err);
+    assert_eq!(model(&place, "part"), model(&place, "whole"));
+    let last = |run: &str| -> serde_json::Value {
+        let text = place.read(&format!("{run}/metrics.jsonl"));
+        let mut line: serde_json::Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+        line["seconds"] = 0.into();
+        line
+    };
+    assert_eq!(last("part"), last("whole"));
+    // A finished run says so and stays as it is.
+    let before = place.read("part/evaluation.json");
+    assert_eq!(place.run("train part --quiet").code, 0);
+    assert!(!before.is_empty());
+}
+
+#[test]
+fn a_killed_run_starts_again_from_what_it_saved() {
+    let place = Place::new();
+    place.ok(&format!("{RUN} whole"));
+    assert_eq!(interrupted(&place, &format!("{RUN} part"), "part", "-KILL"), None);
+    place.ok("train part --quiet --threads 1");
+    assert_eq!(model(&place, "part"), model(&place, "whole"));
+}
+
+#[test]
+fn standard_input_is_kept_so_that_a_run_can_go_on() {
+    let place = Place::new();
+    let ran = place.with_input("train - --hidden 2 --updates 20 -o run -q", "a,b\n1,0\n0,1\n1,1\n0,0\n");
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(place.path("run/data.csv").is_file());
+    place.ok("evaluate run --quick");
+}
