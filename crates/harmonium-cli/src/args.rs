@@ -57,6 +57,8 @@ impl Common {
 }
 
 /// The commands.
+// Made once, at the start: boxing the large variants would only cost words.
+#[allow(clippy::large_enum_variant)]
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
     /// Train a machine on data, or continue a run

@@ -117,10 +117,10 @@ fn explain(error: &toml::de::Error) -> String {
     let message = error.to_string();
     let message = message.trim_end();
     let words: Vec<&str> = error.message().split('`').skip(1).step_by(2).collect();
-    if let (true, [unknown, known @ ..]) = (error.message().starts_with("unknown"), &words[..]) {
-        if let Some(near) = nearest(unknown, known.iter().copied()) {
-            return format!("{message}\ndid you mean `{near}`?");
-        }
+    if let (true, [unknown, known @ ..]) = (error.message().starts_with("unknown"), &words[..])
+        && let Some(near) = nearest(unknown, known.iter().copied())
+    {
+        return format!("{message}\ndid you mean `{near}`?");
     }
     message.to_owned()
 }

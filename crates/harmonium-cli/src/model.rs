@@ -47,7 +47,7 @@ impl Model {
     }
 
     fn file(path: &Path) -> Result<Self> {
-        if !path.extension().is_some_and(|e| e == "safetensors") {
+        if path.extension().is_none_or(|e| e != "safetensors") {
             return Self::foreign(path);
         }
         let machine: Machine = Machine::load(path)?;

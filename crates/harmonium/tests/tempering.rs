@@ -165,7 +165,7 @@ fn bridges_reach_a_distant_machine() {
     let last = ladder.chains(ladder.len() - 1).states().clone();
     ladder.push(machine.clone(), last);
     let run = ladder.equilibrate(1, 4, 100, 400).unwrap();
-    assert!(added >= 1 && added < 30, "{added} rungs");
+    assert!((1..30).contains(&added), "{added} rungs");
     assert!(run.rounds >= 100 && run.autocorrelation >= 1.0);
     let worst = ladder.acceptance().into_iter().fold(1.0, f64::min);
     assert!(worst > 0.15, "acceptance {worst}");

@@ -114,8 +114,11 @@ fn layer(kind: Kind, theta: Array1<f64>) -> Result<Layer<f64>> {
     Ok(Layer::with_params(kind, theta.insert_axis(ndarray::Axis(0)))?)
 }
 
-/// Visible and hidden layer and weights of an RBM; what another machine is, in words.
-fn parts(machine: &Machine<f64>) -> Result<(&Layer<f64>, &Layer<f64>, &Array2<f64>), String> {
+/// Visible and hidden layer and weights of an RBM.
+type Parts<'a> = (&'a Layer<f64>, &'a Layer<f64>, &'a Array2<f64>);
+
+/// The parts of an RBM; what another machine is, in words.
+fn parts(machine: &Machine<f64>) -> Result<Parts<'_>, String> {
     let roles: Vec<Role> = machine.members().iter().map(|m| m.role).collect();
     match (&roles[..], machine.couplings()) {
         ([Role::Visible, Role::Hidden], [c]) if c.ends() == (0, 1) => {

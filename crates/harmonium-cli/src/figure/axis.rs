@@ -62,7 +62,7 @@ impl Axis {
 pub(super) fn label(x: f64) -> String {
     match x.abs() {
         0.0 => "0".into(),
-        a if a >= 1e6 || a < 1e-4 => {
+        a if !(1e-4..1e6).contains(&a) => {
             let text = format!("{x:e}");
             text.replace("e", "·10^")
         }

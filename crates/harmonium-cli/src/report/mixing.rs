@@ -35,8 +35,11 @@ fn trace(machine: &Machine, mut chains: Chains) -> Result<Array2<f64>> {
     Ok(out)
 }
 
+/// Points of a line, and of a band: position, lower and upper edge.
+type LineAndBand = (Vec<(f64, f64)>, Vec<(f64, f64, f64)>);
+
 /// Mean and spread over the chains at every sweep.
-fn summary(x: &Array2<f64>) -> (Vec<(f64, f64)>, Vec<(f64, f64, f64)>) {
+fn summary(x: &Array2<f64>) -> LineAndBand {
     let column = |t: usize| {
         let mean = x.column(t).mean().unwrap_or(0.0);
         let var = x.column(t).iter().map(|v| (v - mean).powi(2)).sum::<f64>() / x.nrows() as f64;

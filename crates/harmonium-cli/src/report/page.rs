@@ -71,9 +71,9 @@ pub(crate) fn page(model: &Model, run: &Run, sections: &[Section]) -> Result<Str
         "<h2>Configuration</h2><p>Repeat this run with <code>harmonium train --config config.toml</code>.</p><pre>{}</pre>",
         escape(config.trim_end())
     );
-    let _ = write!(
+    let _ = writeln!(
         out,
-        "<p class=\"dim\">Written by harmonium {}.</p></main></body></html>\n",
+        "<p class=\"dim\">Written by harmonium {}.</p></main></body></html>",
         env!("CARGO_PKG_VERSION")
     );
     Ok(out)

@@ -1,5 +1,5 @@
 //! Runs the real binary in a folder of its own.
-#![allow(dead_code)]
+#![allow(unreachable_pub, dead_code)]
 
 use assert_cmd::Command;
 use std::path::{Path, PathBuf};
