@@ -25,7 +25,7 @@ pub struct Equilibrium {
 const R_HAT_MOST: f64 = 1.05;
 
 /// Runs `chains` chains from rows of `data` and as many from units on their own for `sweeps` sweeps each, and compares
-/// the second halves of $\ln p^*(x)$ along them.
+/// the second halves of $\ln p^\ast(x)$ along them.
 ///
 /// A machine can have a fine likelihood and yet be out of equilibrium for every affordable number of sweeps: then
 /// samples depend on where the chains start, and a negative phase that starts elsewhere is biased.
