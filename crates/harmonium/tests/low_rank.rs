@@ -15,7 +15,7 @@ fn clusters(kind: Kind, n: usize, patterns: usize, rows: usize) -> Vec<Vec<f64>>
             let which = (r % (patterns + 1)).min(patterns - 1);
             (0..n)
                 .map(|i| {
-                    let on = (i * (which + 1) / 3 + which) % 2 == 0;
+                    let on = (i * (which + 1) / 3 + which).is_multiple_of(2);
                     let flip = dice.between(0.0, 1.0) < 0.1;
                     if on != flip { 1.0 } else { kind.value(0) }
                 })
