@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::sampling::{floors, samples};
+use common::sampling::{self, floors, samples};
 use common::*;
 use harmonium::sample::{Order, Tempering, Trajectory, coupled_sweep};
 use harmonium::{Archive, Key, Kind, Machine};
@@ -262,4 +262,40 @@ fn replicas_and_trajectories_resume() {
     assert_eq!(replicas, replicas_2);
     assert_eq!(ladder, ladder_2);
     assert!(Tempering::<f64>::load(&archive, "b").is_err());
+}
+
+/// One coupled sweep from two fixed visible states far apart: each chain has the exact transition probabilities
+/// $\sum_h p(h\mid v) p(v'\mid h)$, although their values are drawn together.
+#[test]
+fn coupled_chains_have_the_right_transitions() {
+    for kind in [Kind::Spin, Kind::Potts { q: 3 }, Kind::Binomial { n: 2 }] {
+        let d = &mut Dice(55);
+        let machine =
+            generic(Machine::rbm(layer(kind, 3, d), layer(Kind::Potts { q: 3 }, 2, d)), 7, 1.5);
+        let joint = twin(&machine, 1.0).probabilities();
+        let row = |code: u32| vec![kind.value(code); 3];
+        let ends = [row(0), row(kind.states().unwrap() - 1)];
+        let states = |v: &[f64]| {
+            let batch = sampling::batch(machine.layer(0), &vec![v.to_vec(); ROWS]);
+            machine.data(vec![batch]).unwrap()
+        };
+        let (mut x, mut y) = (states(&ends[0]), states(&ends[1]));
+        let key = Key { seed: 3, purpose: 4, block: 0, sweep: 0 };
+        coupled_sweep(&machine.at(1.0), &Order::new(&machine), &mut x, &mut y, key).unwrap();
+        for (states, end) in [(&x, &ends[0]), (&y, &ends[1])] {
+            let from: Vec<_> =
+                joint.iter().filter(|(s, _)| sampling::values(kind, &s[0]) == *end).collect();
+            let p_v: f64 = from.iter().map(|(_, p)| p).sum();
+            let table: sampling::Table = joint
+                .iter()
+                .map(|(s, p)| {
+                    let p_h: f64 = joint.iter().filter(|(t, _)| t[1] == s[1]).map(|(_, p)| p).sum();
+                    let here = from.iter().find(|(t, _)| t[1] == s[1]).expect("every h is listed").1;
+                    (s.clone(), here / p_v * p / p_h)
+                })
+                .collect();
+            let d = floors(&machine, &table, states, &[0, 1]);
+            assert!(d < 2.0, "{kind} from {end:?}: {d:.2} floors");
+        }
+    }
 }
