@@ -63,8 +63,14 @@ macro_rules! slices {
 
             multiversion! {
                 pub(crate) fn add_counts(counts: &[u32], column: &[$t], factor: $t, row: $t, scale: $t, out: &mut [$t]) {
+                    // Counts are below 2^31: the signed conversion is one instruction.
+                    if column.is_empty() {
+                        for (out, &count) in out.iter_mut().zip(counts) {
+                            *out += scale * (factor * count as i32 as $t + row);
+                        }
+                        return;
+                    }
                     for ((out, &count), &column) in out.iter_mut().zip(counts).zip(column) {
-                        // Counts are below 2^31: the signed conversion is one instruction.
                         *out += scale * (factor * count as i32 as $t + column + row);
                     }
                 }

@@ -18,6 +18,7 @@ mod isa;
 mod lanes;
 mod math;
 pub mod moments;
+mod prefetch;
 mod real;
 pub mod reference;
 mod scratch;

@@ -86,32 +86,31 @@ pub fn add_bits_bits_outer<T: Real>(
     let line = |values| if values == Values::Spin { (2.0, -1.0) } else { (1.0, 0.0) };
     let ((alpha, alpha0), (beta, beta0)) = (line(x_values), line(y_values));
     let ones = |units: &[u64]| f64::from(units.iter().map(|w| w.count_ones()).sum::<u32>());
+    let mut constants = vec![T::zero(); if alpha0 == 0.0 { 0 } else { n }];
+    for (c, b) in constants.iter_mut().zip(b.chunks_exact(words)) {
+        *c = T::of(alpha0 * beta * ones(b));
+    }
+    let isa = Isa::detect();
     let out = Strips::new(out, n);
-    for_each_task(n.div_ceil(STRIP), k * n * words / 8, |strip| {
-        let j = strip * STRIP;
-        let width = STRIP.min(n - j);
-        let mut constants = [T::zero(); STRIP];
-        for (i, c) in constants[..width].iter_mut().enumerate() {
-            *c = T::of(alpha0 * beta * ones(&b[(j + i) * words..][..words]));
-        }
+    for_each_task(k.div_ceil(ROWS), k * n * words / 8, |task| {
         let mut counts = [0u32; STRIP];
-        for (i, a) in a.chunks_exact(words).enumerate() {
-            common(Isa::detect(), a, by_word, n, j, &mut counts[..width]);
+        for i in task * ROWS..k.min((task + 1) * ROWS) {
+            let a = &a[i * words..][..words];
             let constant = T::of(alpha * beta0 * ones(a) + alpha0 * beta0 * x.rows() as f64);
-            // SAFETY: this task alone has these columns.
-            let out = unsafe { out.segment(i, j, width) };
-            T::add_counts(
-                &counts[..width],
-                &constants[..width],
-                T::of(alpha * beta),
-                constant,
-                scale,
-                out,
-            );
+            for j in (0..n).step_by(STRIP) {
+                let width = STRIP.min(n - j);
+                common(isa, a, by_word, n, j, &mut counts[..width]);
+                // SAFETY: this task alone has these rows.
+                let out = unsafe { out.segment(i, j, width) };
+                let columns = constants.get(j..j + width).unwrap_or(&[]);
+                T::add_counts(&counts[..width], columns, T::of(alpha * beta), constant, scale, out);
+            }
         }
     });
 }
 
+/// Rows of the output per task.
+const ROWS: usize = 16;
 /// Columns counted at a time: their counts stay in registers.
 const STRIP: usize = 64;
 

@@ -130,7 +130,8 @@ pub trait Real:
     /// If the shapes do not fit.
     fn add_column_sums(x: &[Self], wts: Option<&[f64]>, out: &mut [f64]);
 
-    /// out_j ← out_j + scale·(factor·count_j + column_j + row): how counts of common ones become moments.
+    /// out_j ← out_j + scale·(factor·count_j + column_j + row), without the second term if
+    /// `column` is empty: how counts of common ones become moments.
     #[doc(hidden)]
     fn add_counts(
         counts: &[u32],

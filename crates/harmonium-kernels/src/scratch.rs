@@ -37,6 +37,10 @@ impl Buffers {
     pub(crate) fn reals(&mut self, len: usize) -> &mut [f32] {
         first(&mut self.reals, len)
     }
+    /// Cache lines for sums of any type.
+    pub(crate) fn lines(&mut self, len: usize) -> &mut [Row] {
+        first(&mut self.narrow, len)
+    }
     /// A table and the two accumulators of `rows` rows.
     pub(crate) fn sums(&mut self, table: usize, rows: usize) -> (&mut [Row], &mut [Row], &mut [Wide]) {
         (first(&mut self.table, table), first(&mut self.narrow, rows), first(&mut self.wide, rows))

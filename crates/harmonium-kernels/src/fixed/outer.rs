@@ -10,6 +10,7 @@ use super::table::{ENTRIES, Mode, add_words};
 use super::vector::{Row, Wide};
 use crate::bits::{self, Rows};
 use crate::isa::{Isa, multiversion};
+use crate::prefetch::prefetch;
 use crate::scratch;
 use crate::strip::{Strips, for_each_task};
 
@@ -22,6 +23,8 @@ pub enum Means {
     Spin,
 }
 
+/// Rows between a hint and the use of the line.
+const AHEAD: usize = 12;
 /// 1.5·2^23: a sum with it has its integer part in the low bits, rounded to nearest.
 const MAGIC: f32 = 12_582_912.0;
 /// Largest rounded mean: 64 of them stay within 16 bits.
@@ -84,7 +87,7 @@ pub fn add_bits_means(v: Rows<'_>, means: &[f32], range: Means, n: usize, scale:
                 add_words::<5>(isa, &rounded[..here], words, mode, table, narrow, wide);
             }
         }
-        finish(isa, wide, transposed, words, (shift, steps, scale), (j, width), &out);
+        finish(isa, wide, transposed, words, (shift, steps, scale), (j, width), n, &out);
     });
 }
 
@@ -93,7 +96,12 @@ multiversion! {
         let (shift, steps) = line;
         for (r, (out, means)) in out.iter_mut().zip(means.chunks(n)).enumerate() {
             let mut m = [shift; 32];
-            m[..width].copy_from_slice(&means[j..j + width]);
+            prefetch(means, AHEAD * n + j);
+            prefetch(means, AHEAD * n + j + 16);
+            match <&[f32; 32]>::try_from(&means[j..j + width]) {
+                Ok(means) => m = *means,
+                Err(_) => m[..width].copy_from_slice(&means[j..j + width]),
+            }
             // Multiples of the golden ratio, and of another irrational number across columns, modulo 1.
             let start = ((first + r) as u32).wrapping_mul(0x9e37_79b9).wrapping_add((j as u32).wrapping_mul(0x85eb_ca6b));
             for (c, (out, &m)) in out.0.iter_mut().zip(&m).enumerate() {
@@ -110,13 +118,15 @@ multiversion! {
 }
 
 multiversion! {
-    fn finish(sums: &[Wide], transposed: &[u64], words: usize, line: (f32, f32, f32), columns: (usize, usize), out: &Strips<'_, f32>) {
+    fn finish(sums: &[Wide], transposed: &[u64], words: usize, line: (f32, f32, f32), columns: (usize, usize), n: usize, out: &Strips<'_, f32>) {
         let ((shift, steps, scale), (j, width)) = (line, columns);
         for (i, (sums, units)) in sums.iter().zip(transposed.chunks_exact(words)).enumerate() {
             let ones: u32 = units.iter().map(|w| w.count_ones()).sum();
             let constant = scale * shift * ones as f32;
             // SAFETY: this task alone writes the columns j..j+width.
             let out = unsafe { out.segment(i, j, width) };
+            prefetch(out, AHEAD * n);
+            prefetch(out, AHEAD * n + 16);
             if let Ok(out) = <&mut [f32; 32]>::try_from(&mut *out) {
                 for (out, &sum) in out.iter_mut().zip(&sums.0) {
                     *out += scale / steps * sum as f32 + constant;

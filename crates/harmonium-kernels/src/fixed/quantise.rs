@@ -11,6 +11,7 @@ use super::Side;
 use super::plan::{Column, Columns, TILE, Walk, ZERO, worse};
 use super::vector::Row;
 use crate::isa::{Isa, multiversion};
+use crate::prefetch::prefetch;
 use crate::strip::{Strips, for_each_task};
 
 /// Rows of weights per block of Potts sites: 24 KB.
@@ -124,6 +125,10 @@ impl From<'_> {
             for c in (0..whole(self.width)).step_by(4) {
                 let row = |i: usize| &self.w[(self.j + c + i) * self.rows + first..][..here];
                 let rows = [row(0), row(1), row(2), row(3)];
+                for row in rows {
+                    prefetch(row, TILE);
+                    prefetch(row, TILE + 16);
+                }
                 for r in (0..whole(here)).step_by(4) {
                     let part = |i: usize| -> &[f32; 4] { rows[i][r..r + 4].try_into().expect("four") };
                     let square = transposed(part(0), part(1), part(2), part(3));
@@ -145,7 +150,11 @@ impl From<'_> {
             }
         } else {
             for (r, tile) in tile[..here].iter_mut().enumerate() {
-                let w = &self.w[(first + r) * self.n + self.j..][..self.width];
+                let at = (first + r) * self.n + self.j;
+                let w = &self.w[at..][..self.width];
+                // The same row of the next tile.
+                prefetch(self.w, at + TILE * self.n);
+                prefetch(self.w, at + TILE * self.n + 16);
                 // A copy of constant length needs no call.
                 match <&[f32; 32]>::try_from(w) {
                     Ok(w) => tile.0 = *w,

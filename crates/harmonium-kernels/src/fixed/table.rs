@@ -7,6 +7,7 @@
 //! gives the same result.
 
 use super::vector::{Row, Vector, Wide, vectorised};
+use crate::prefetch::prefetch;
 
 /// Entries of the largest set of tables: thirteen of five bits.
 pub(crate) const ENTRIES: usize = 13 << 5;
@@ -109,7 +110,10 @@ unsafe fn part<V: Vector, const K: usize>(
         for (w, table) in w.chunks(K).zip(table.chunks_exact_mut(1 << K)) {
             build::<V, K>(w, table);
         }
-        prefetch(w);
+        // The weights of the next block, while this one is looked up.
+        for i in 0..w.len() {
+            prefetch(w, w.len() + i);
+        }
         // A constant number of tables unrolls the look-ups; all blocks but the last of a layer have it.
         macro_rules! look_up {
             ($($groups:literal)*) => {
@@ -131,20 +135,6 @@ unsafe fn part<V: Vector, const K: usize>(
             _ => look_up!(5 6),
         }
     }
-}
-
-/// Asks for the weights that follow `w`, those of the next block, while this block is being looked up: they are
-/// read once per call, too seldom and too far apart for the processor to see them coming.
-#[inline(always)]
-fn prefetch(w: &[Row]) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    for i in 0..w.len() {
-        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
-        // SAFETY: a prefetch reads nothing and takes any address.
-        unsafe { _mm_prefetch::<_MM_HINT_T1>(w.as_ptr().wrapping_add(w.len() + i).cast()) };
-    }
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    let _ = w;
 }
 
 /// The 2^K sums of up to K rows; absent rows count as zero.

@@ -13,6 +13,8 @@ mod vector;
 use crate::bits::Rows;
 use crate::codes::Codes;
 use crate::isa::Isa;
+use crate::prefetch::prefetch;
+use crate::scratch;
 use crate::strip::{Strips, for_each_task};
 
 /// Bits per table; 2^5 entries of 64 bytes are built in the time of about 60 look-ups.
@@ -109,29 +111,35 @@ macro_rules! inputs {
                 let out = Strips::new(out, n);
                 for_each_task(n.div_ceil(L), x.rows() * x.bits() * n / (K * L), |b| {
                     let width = L.min(n - b * L);
-                    strip::<SPIN>(isa, x, w, n, scale, b * L, width, &out);
+                    let mut scratch = scratch::take();
+                    let sums = vector::$t::entries(scratch.lines(x.rows()));
+                    strip::<SPIN>(isa, x, w, n, scale, b * L, width, sums, &out);
                 });
             }
 
-            on_each_isa! { $t, fn strip[const SPIN](x: Rows<'_>, w: &[$t], n: usize, scale: $t, j: usize, width: usize, out: &Strips<'_, $t>) => strip_of }
+            on_each_isa! { $t, fn strip[const SPIN](x: Rows<'_>, w: &[$t], n: usize, scale: $t, j: usize, width: usize, sums: &mut [Entry], out: &Strips<'_, $t>) => strip_of }
 
             #[inline(always)]
             #[allow(clippy::too_many_arguments)]
-            unsafe fn strip_of<V: Vector, const SPIN: bool>(x: Rows<'_>, w: &[$t], n: usize, scale: $t, j: usize, width: usize, out: &Strips<'_, $t>) {
+            unsafe fn strip_of<V: Vector, const SPIN: bool>(x: Rows<'_>, w: &[$t], n: usize, scale: $t, j: usize, width: usize, sums: &mut [Entry], out: &Strips<'_, $t>) {
                 let mut table = [Entry::default(); ENTRIES];
                 let mut rows = [Entry::default(); K * GROUPS];
+                // The sums stay side by side: rows of the output may lie a power of two apart, where a cache
+                // keeps only a few of them.
+                sums.fill(Entry::default());
                 for q in 0..x.stride() {
                     let first = 64 * q;
                     let bits = 64.min(x.bits() - first);
                     // The last word of a layer may be shorter than the one before.
                     rows[bits..].fill(Entry::default());
                     for (i, row) in rows[..bits].iter_mut().enumerate() {
+                        prefetch(w, (first + 64 + i) * n + j);
                         *row = scaled(&w[(first + i) * n + j..][..width], scale);
                     }
                     // SAFETY: the caller promises the instruction set.
                     unsafe {
                         if !SPIN && loop_pays(x.count_in_word(q), x.rows()) {
-                            set_bits::<V>(x, q, &rows, j, width, out);
+                            set_bits::<V>(x, q, &rows, sums);
                             continue;
                         }
                         let groups = bits.div_ceil(K);
@@ -139,10 +147,18 @@ macro_rules! inputs {
                             build::<V, SPIN>(rows, table);
                         }
                         if groups == GROUPS {
-                            look_up::<V, GROUPS>(x, q, GROUPS, &table, j, width, out);
+                            look_up::<V, GROUPS>(x, q, GROUPS, &table, sums);
                         } else {
-                            look_up::<V, 0>(x, q, groups, &table, j, width, out);
+                            look_up::<V, 0>(x, q, groups, &table, sums);
                         }
+                    }
+                }
+                for (r, sum) in sums.iter().enumerate() {
+                    // SAFETY: this task alone writes the columns j..j+width; the caller promises the instruction set.
+                    unsafe {
+                        let out = out.segment(r, j, width);
+                        prefetch(out, 12 * n);
+                        add_to(V::load(&sum.0), out);
                     }
                 }
             }
@@ -174,35 +190,34 @@ macro_rules! inputs {
 
             /// `G` is the number of tables if it is known (then the look-ups unroll), else 0.
             #[inline(always)]
-            unsafe fn look_up<V: Vector, const G: usize>(x: Rows<'_>, q: usize, groups: usize, table: &[Entry; ENTRIES], j: usize, width: usize, out: &Strips<'_, $t>) {
+            unsafe fn look_up<V: Vector, const G: usize>(x: Rows<'_>, q: usize, groups: usize, table: &[Entry; ENTRIES], sums: &mut [Entry]) {
                 let groups = if G == 0 { groups } else { G };
                 assert!(groups <= GROUPS);
-                for (r, &word) in x.data()[q..].iter().step_by(x.stride()).enumerate() {
-                    // SAFETY: entries are below GROUPS·2^K by the assertion; this task alone writes the columns
-                    // j..j+width; the caller promises the instruction set.
+                for (sum, &word) in sums.iter_mut().zip(x.data()[q..].iter().step_by(x.stride())) {
+                    // SAFETY: entries are below GROUPS·2^K by the assertion; the caller promises the instruction set.
                     unsafe {
-                        let mut sum = V::zero();
+                        let mut s = V::load(&sum.0);
                         for g in 0..groups {
                             let entry = (g << K) + ((word >> (K * g)) as usize & ((1 << K) - 1));
-                            sum = sum.plus(&table.get_unchecked(entry).0);
+                            s = s.plus(&table.get_unchecked(entry).0);
                         }
-                        add_to(sum, out.segment(r, j, width));
+                        s.store(&mut sum.0);
                     }
                 }
             }
 
             #[inline(always)]
-            unsafe fn set_bits<V: Vector>(x: Rows<'_>, q: usize, rows: &[Entry], j: usize, width: usize, out: &Strips<'_, $t>) {
-                for (r, &word) in x.data()[q..].iter().step_by(x.stride()).enumerate() {
+            unsafe fn set_bits<V: Vector>(x: Rows<'_>, q: usize, rows: &[Entry], sums: &mut [Entry]) {
+                for (sum, &word) in sums.iter_mut().zip(x.data()[q..].iter().step_by(x.stride())) {
                     let mut rest = word;
-                    // SAFETY: this task alone writes the columns j..j+width; the caller promises the instruction set.
+                    // SAFETY: the caller promises the instruction set.
                     unsafe {
-                        let mut sum = V::zero();
+                        let mut s = V::load(&sum.0);
                         while rest != 0 {
-                            sum = sum.plus(&rows[rest.trailing_zeros() as usize].0);
+                            s = s.plus(&rows[rest.trailing_zeros() as usize].0);
                             rest &= rest - 1;
                         }
-                        add_to(sum, out.segment(r, j, width));
+                        s.store(&mut sum.0);
                     }
                 }
             }

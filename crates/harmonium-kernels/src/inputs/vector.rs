@@ -13,6 +13,12 @@ macro_rules! real_vector {
             #[derive(Clone, Copy, Default)]
             pub(crate) struct Entry(pub(crate) [$t; L]);
 
+            /// Cache lines of a buffer as entries.
+            pub(crate) fn entries(lines: &mut [crate::fixed::Row]) -> &mut [Entry] {
+                // SAFETY: both are 64 bytes aligned to 64, and any bits are numbers.
+                unsafe { std::slice::from_raw_parts_mut(lines.as_mut_ptr().cast(), lines.len()) }
+            }
+
             /// An entry in registers.
             ///
             /// # Safety
