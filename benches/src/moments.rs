@@ -3,7 +3,7 @@
 use crate::data::{Source, dense};
 use crate::measure::{Alternative, Times, on_threads, times};
 use harmonium_kernels::bits::{Rows, Values};
-use harmonium_kernels::fixed::{Coupling, Means, Side, add_bits_means};
+use harmonium_kernels::fixed::{Coupling, Means, Range, Side, Write, bits_means};
 use harmonium_kernels::{Real, moments};
 use std::time::Duration;
 
@@ -31,7 +31,10 @@ fn size(budget: Duration, k: usize, n: usize, rows: usize) {
             Alternative::new("gemm", || {
                 f32::gemm((k, n, rows), 1e-3, (&a, 1, k), (&means, n, 1), 1.0, (o0, n, 1));
             }),
-            Alternative::new("16-bit", || add_bits_means(v, &means, Means::Binary, n, 1e-3, o1)),
+            Alternative::new("16-bit", || {
+                let means = Means::new(&means, rows, n, Range::Binary);
+                bits_means(v, Values::Binary, &means, 1e-3, Write::Add, o1);
+            }),
             Alternative::new("f32", || moments::add_bits_outer(v, Values::Binary, &means, n, 1e-3, o2)),
             Alternative::new("bits × bits", || {
                 moments::add_bits_bits_outer((v, Values::Binary), (h, Values::Binary), 1e-3, o3);

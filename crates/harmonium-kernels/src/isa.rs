@@ -87,6 +87,39 @@ impl Isa {
     }
 }
 
+/// A loop of plain arithmetic over slices that [`vectorised`] compiles for wider vectors than the platform's least.
+pub trait Loop {
+    /// What it gives.
+    type Output;
+    /// The loop; to be marked `#[inline(always)]`, as must be all that it calls, or nothing is gained.
+    fn run(self) -> Self::Output;
+}
+
+/// Runs a loop of another crate, compiled for the instruction set of this processor.
+///
+/// Rust never contracts or reorders floating-point operations, so the result has the same bits on every set.
+pub fn vectorised<L: Loop>(l: L) -> L::Output {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
+    fn avx2<L: Loop>(l: L) -> L::Output {
+        l.run()
+    }
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,avx512f,avx512bw,avx512dq,avx512vl")]
+    fn avx512<L: Loop>(l: L) -> L::Output {
+        l.run()
+    }
+    match Isa::detect().level() {
+        Level::Portable => l.run(),
+        // SAFETY: an `Isa` of this level exists only if its features were detected.
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        Level::Avx2 => unsafe { avx2(l) },
+        // SAFETY: as above.
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        Level::Avx512 => unsafe { avx512(l) },
+    }
+}
+
 /// Compiles one function body once per instruction set and calls the copy named by its first argument.
 ///
 /// The body is plain Rust over slices and arrays; the compiler vectorises each copy for its own set.

@@ -27,7 +27,7 @@ mod strip;
 mod transpose;
 
 pub use codes::Codes;
-pub use isa::Isa;
+pub use isa::{Isa, Loop, vectorised};
 pub use real::Real;
 pub use stream::{Key, Stream};
 pub use transpose::transpose;

@@ -3,7 +3,7 @@
 mod common;
 
 use common::Source;
-use harmonium_kernels::fixed::{Coupling, Field, Input, Side, States};
+use harmonium_kernels::fixed::{Coupling, Field, Input, Means, Range, Side, States};
 use harmonium_kernels::{Codes, Key, bits, reference};
 use proptest::prelude::*;
 
@@ -103,10 +103,12 @@ proptest! {
         if !matches!(target, Side::Potts { .. }) {
             let mut means = vec![0f32; rows * n];
             field.means(&mut means);
-            let (mut sampled, mut again) = (vec![0; rows * bits::words(n)], vec![0f32; rows * n]);
+            let mut sampled = vec![0; rows * bits::words(n)];
             let key = Key { seed, purpose: 1, block: 0, sweep: 2 };
-            field.sample_and_means(key, &mut sampled, &mut again);
-            prop_assert_eq!(&means, &again);
+            let rounded = field.sample_with_means(key, &mut sampled);
+            let range = if factor == 2.0 { Range::Spin } else { Range::Binary };
+            prop_assert_eq!(&Means::new(&means, rows, n, range), &rounded);
+            prop_assert_eq!(&field.rounded_means(), &rounded);
             for (f, m) in got.iter().zip(&means) {
                 let want = if factor == 2.0 { f.tanh() } else { 1.0 / (1.0 + (-f).exp()) };
                 prop_assert!((want - m).abs() < 1e-6);

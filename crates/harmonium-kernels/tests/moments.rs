@@ -4,7 +4,7 @@ mod common;
 
 use common::Source;
 use harmonium_kernels::bits::{Rows, Values};
-use harmonium_kernels::fixed::{Means, add_bits_means};
+use harmonium_kernels::fixed::{Means, Range, Write, bits_means};
 use harmonium_kernels::{Codes, Real, bits, moments};
 use proptest::prelude::*;
 
@@ -81,13 +81,24 @@ proptest! {
         let m: Vec<f32> = (0..rows * n).map(|_| (low + (1.0 - low) * s.unit().powi(2)) as f32).collect();
         let m: Vec<f32> = m.iter().map(|&m| if s.unit() < 0.1 { m.round() } else { m }).collect();
         let mut out = vec![0.25f32; k * n];
-        let range = if spin { Means::Spin } else { Means::Binary };
-        add_bits_means(v, &m, range, n, 2.0, &mut out);
-        let step = if spin { 1.0 / 511.0 } else { 1.0 / 1022.0 };
+        let range = if spin { Range::Spin } else { Range::Binary };
+        let means = Means::new(&m, rows, n, range);
+        let values = if s.unit() < 0.5 { Values::Spin } else { Values::Binary };
+        bits_means(v, values, &means, 2.0, Write::Add, &mut out);
+        let mut set = vec![f32::NAN; k * n];
+        bits_means(v, values, &means, 2.0, Write::Set, &mut set);
+        for (a, b) in out.iter().zip(&set) {
+            prop_assert!((a - 0.25 - b).abs() <= 1e-6 * (1.0 + b.abs()));
+        }
+        for (j, sum) in means.sums().iter().enumerate() {
+            let want: f64 = (0..rows).map(|r| f64::from(m[r * n + j])).sum();
+            prop_assert!((sum - want).abs() <= 1e-5 * (1.0 + want.abs()), "sum {sum}, {want}");
+        }
+        let step = if spin { 1.0 / 127.0 } else { 1.0 / 254.0 } * if values == Values::Spin { 2.0 } else { 1.0 };
         let mut squares = 0.0;
         for i in 0..k {
             for j in 0..n {
-                let want: f64 = (0..rows).map(|r| value(v, Values::Binary, r, i) * f64::from(m[r * n + j])).sum();
+                let want: f64 = (0..rows).map(|r| value(v, values, r, i) * f64::from(m[r * n + j])).sum();
                 let error = (f64::from(out[i * n + j]) - 0.25) / 2.0 - want;
                 prop_assert!(error.abs() <= step * rows as f64 + 1e-4 * (1.0 + want.abs()));
                 squares += error * error;
@@ -106,12 +117,13 @@ fn rounding_has_no_bias() {
     let v = vec![1u64; rows];
     for mean in [1e-4f32, 3.3e-3, 0.5001, 0.9999] {
         let mut out = vec![0f32; n];
-        add_bits_means(
+        let means = Means::new(&vec![mean; rows * n], rows, n, Range::Binary);
+        bits_means(
             Rows::new(&v, rows, 1),
-            &vec![mean; rows * n],
-            Means::Binary,
-            n,
+            Values::Binary,
+            &means,
             1.0 / rows as f32,
+            Write::Set,
             &mut out,
         );
         for &got in &out {
@@ -131,7 +143,14 @@ fn moments_do_not_depend_on_the_threads() {
         let (mut a, mut b) = (vec![0f32; k * n], vec![0f32; k * n]);
         let v = Rows::new(&v, rows, k);
         pool.install(|| {
-            add_bits_means(v, &m, Means::Binary, n, 1.0, &mut a);
+            bits_means(
+                v,
+                Values::Binary,
+                &Means::new(&m, rows, n, Range::Binary),
+                1.0,
+                Write::Set,
+                &mut a,
+            );
             moments::add_bits_outer(v, Values::Spin, &m, n, 1.0, &mut b);
         });
         (a, b)

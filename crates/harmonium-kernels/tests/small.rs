@@ -4,7 +4,7 @@ mod common;
 
 use common::Source;
 use harmonium_kernels::bits::{Rows, Values};
-use harmonium_kernels::fixed::{Coupling, Field, Input, Means, Side, States, add_bits_means};
+use harmonium_kernels::fixed::{Coupling, Field, Input, Side, States, Write, bits_means};
 use harmonium_kernels::{Codes, Key, Real, bits, moments};
 
 const KEY: Key = Key { seed: 1, purpose: 0, block: 0, sweep: 0 };
@@ -48,9 +48,10 @@ fn fixed_point() {
     let inputs = [Input { direction: coupling.forward(), states: States::Bits(x) }];
     let field = Field::new(Side::Binary(n), rows, &theta, 1.0, &inputs);
     let (mut out, mut means) = (vec![0; rows * bits::words(n)], vec![0f32; rows * n]);
-    field.sample_and_means(KEY, &mut out, &mut means);
+    field.means(&mut means);
+    let rounded = field.sample_with_means(KEY, &mut out);
     let mut gradient = vec![0f32; k * n];
-    add_bits_means(x, &means, Means::Binary, n, 1.0, &mut gradient);
+    bits_means(x, Values::Binary, &rounded, 1.0, Write::Set, &mut gradient);
     let first: f32 = (0..rows).filter(|&r| bits::get(x.row(r), 0)).map(|r| means[r * n]).sum();
     assert!((gradient[0] - first).abs() < 0.05);
 }

@@ -98,6 +98,11 @@ impl<'a> Field<'a> {
         self.inputs.iter().map(|i| i.direction.s).max().unwrap_or(14)
     }
 
+    /// Chunks of rows that one task handles.
+    pub(super) fn chunks(&self) -> usize {
+        self.rows.div_ceil(ROWS)
+    }
+
     /// What turns a field into a logit.
     fn factor(&self) -> f64 {
         f64::from(self.beta) * if matches!(self.target, Side::Spin(_)) { 2.0 } else { 1.0 }
@@ -106,7 +111,7 @@ impl<'a> Field<'a> {
     /// Calls `finish` with the sums of every block of columns and rows, on the threads of the current pool.
     pub(super) fn for_each_block(&self, isa: Isa, finish: impl Fn(Block, Sums<'_>) + Send + Sync) {
         let (n, rows) = (self.target.units(), self.rows);
-        let (columns, chunks) = (n.div_ceil(COLUMNS), rows.div_ceil(ROWS));
+        let (columns, chunks) = (n.div_ceil(COLUMNS), self.chunks());
         let mut shared = scratch::take();
         let prepared = Words::prepare(self.inputs, rows, &mut shared);
         let units: usize = self.inputs.iter().map(|i| i.direction.half.source.units()).sum();

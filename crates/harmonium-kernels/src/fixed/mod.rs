@@ -12,6 +12,7 @@
 
 mod coupling;
 mod field;
+mod means;
 mod outer;
 mod outputs;
 mod plan;
@@ -21,7 +22,8 @@ mod vector;
 
 pub use coupling::{Coupling, Direction, TOLERANCE};
 pub use field::{Field, Input, States};
-pub use outer::{Means, add_bits_means};
+pub use means::{Means, Range};
+pub use outer::{Write, bits_means};
 pub(crate) use vector::{Row, Wide};
 
 /// A layer as one end of a coupling.

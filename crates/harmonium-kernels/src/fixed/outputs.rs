@@ -2,6 +2,7 @@
 
 use super::Side;
 use super::field::{Block, Field, Sums};
+use super::means::{self, Means, Range};
 use super::vector::{Row, Wide};
 use crate::bernoulli::{COLUMNS, Noise, UNIT, pack, sample};
 use crate::isa::{Isa, multiversion};
@@ -24,12 +25,29 @@ impl Field<'_> {
         self.sample_on(Isa::detect(), key, out, None);
     }
 
-    /// As [`Field::sample`], and writes the conditional means (rows × n, as [`Field::means`]) as well.
+    /// As [`Field::sample`], and the conditional means for moments as well.
     ///
     /// # Panics
-    /// If the layer is a Potts layer or an output has the wrong length.
-    pub fn sample_and_means(&self, key: Key, out: &mut [u64], means: &mut [f32]) {
-        self.sample_on(Isa::detect(), key, out, Some(means));
+    /// If the layer is a Potts layer or `out` has the wrong length.
+    pub fn sample_with_means(&self, key: Key, out: &mut [u64]) -> Means {
+        let isa = Isa::detect();
+        let mut rounded = Means::zeros(self.range(), self.rows, self.target.units());
+        rounded.fill(self.chunks(), |means| self.sample_on(isa, key, out, Some(means)));
+        rounded
+    }
+
+    /// The conditional means for moments.
+    ///
+    /// # Panics
+    /// If the layer is a Potts layer.
+    pub fn rounded_means(&self) -> Means {
+        let isa = Isa::detect();
+        let range = self.range();
+        let mut rounded = Means::zeros(range, self.rows, self.target.units());
+        rounded.fill(self.chunks(), |means| {
+            self.for_each_block(isa, |block, sums| self.round(isa, &sums, block, means));
+        });
+        rounded
     }
 
     /// Writes the conditional means, row-major rows × n: σ(field) of a Binary, tanh(field) of a Spin layer.
@@ -37,10 +55,9 @@ impl Field<'_> {
     /// # Panics
     /// If the layer is a Potts layer or `out` is not rows × n long.
     pub fn means(&self, out: &mut [f32]) {
-        let mean = match self.target {
-            Side::Binary(_) => Output::Sigmoid,
-            Side::Spin(_) => Output::Tanh,
-            Side::Potts { .. } => panic!("means: take the logits of a Potts layer"),
+        let mean = match self.range() {
+            Range::Binary => Output::Sigmoid,
+            Range::Spin => Output::Tanh,
         };
         self.reals(Isa::detect(), mean, out);
     }
@@ -77,18 +94,20 @@ impl Field<'_> {
         if matches!(self.target, Side::Spin(_)) { 0.5 } else { 1.0 }
     }
 
-    pub(super) fn sample_on(&self, isa: Isa, key: Key, out: &mut [u64], means: Option<&mut [f32]>) {
-        let mean = match self.target {
-            Side::Binary(_) => Output::Sigmoid,
-            Side::Spin(_) => Output::Tanh,
-            Side::Potts { .. } => panic!("sample: a Potts layer has codes, not bits"),
-        };
+    fn range(&self) -> Range {
+        match self.target {
+            Side::Binary(_) => Range::Binary,
+            Side::Spin(_) => Range::Spin,
+            Side::Potts { .. } => {
+                panic!("means and bits: take the logits or the codes of a Potts layer")
+            }
+        }
+    }
+
+    fn sample_on(&self, isa: Isa, key: Key, out: &mut [u64], means: Option<&means::Writer<'_>>) {
+        assert!(!matches!(self.target, Side::Potts { .. }), "sample: a Potts layer has codes, not bits");
         let (n, rows) = (self.target.units(), self.rows);
         assert_eq!(out.len(), rows * crate::bits::words(n), "sample: output does not fit rows × words");
-        if let Some(means) = &means {
-            assert_eq!(means.len(), rows * n, "sample: means do not fit rows × n");
-        }
-        let means = means.map(|means| Strips::new(means, n));
         let mut scratch = scratch::take();
         let sampled = scratch.sampled(n.div_ceil(COLUMNS) * rows);
         {
@@ -101,12 +120,29 @@ impl Field<'_> {
                     Sums::Narrow(sums) => sample(isa, sums, &mut noise, bits),
                     Sums::Wide(sums) => sample(isa, sums, &mut noise, bits),
                 }
-                if let Some(means) = &means {
-                    write(isa, &sums, mean, self.field_per_logit(), block, n, means);
+                if let Some(means) = means {
+                    self.round(isa, &sums, block, means);
                 }
             });
         }
         pack(sampled, rows, n, out);
+    }
+
+    fn round(&self, isa: Isa, sums: &Sums<'_>, block: Block, means: &means::Writer<'_>) {
+        let (column, range) = (block.column, self.range());
+        // SAFETY: no other task has this block of columns and rows.
+        let (out, total) = unsafe { means.block(column, block.chunk, block.first, block.rows) };
+        match sums {
+            Sums::Narrow(narrow) => {
+                let scale = self.field_per_logit() / UNIT as f32;
+                let (sums, bias) = (narrow.sums, &narrow.bias);
+                means::round_narrow(isa, sums, bias, scale, column, block.first, range, out, total);
+            }
+            Sums::Wide(wide) => {
+                let scale = (wide.scale * f64::from(self.field_per_logit())) as f32;
+                means::round_wide(isa, wide.sums, scale, column, block.first, range, out, total);
+            }
+        }
     }
 }
 
@@ -222,9 +258,11 @@ mod tests {
                 let field = Field::new(Side::Spin(n), rows, &theta, beta, &inputs);
                 let key = Key { seed: 3, purpose: 1, block: 0, sweep: 8 };
                 let run = |isa| {
-                    let (mut out, mut means) = (vec![0; rows * words(n)], vec![0f32; rows * n]);
-                    field.sample_on(isa, key, &mut out, Some(&mut means));
-                    (out, means)
+                    let mut out = vec![0; rows * words(n)];
+                    let mut means = Means::zeros(Range::Spin, rows, n);
+                    means.fill(field.chunks(), |m| field.sample_on(isa, key, &mut out, Some(m)));
+                    let sums = means.sums().to_vec();
+                    (out, means.rounded, sums)
                 };
                 let portable = run(Isa::all()[0]);
                 for isa in Isa::all() {

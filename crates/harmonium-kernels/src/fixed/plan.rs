@@ -96,15 +96,14 @@ impl Extremes {
     }
 }
 
-/// A weight in steps: (unrounded, rounded, as stored).
+/// A weight in steps, rounded: as a number, and as stored.
 #[inline(always)]
-fn rounded(w: f32, scale: f32) -> (f32, f32, i16) {
+fn rounded(x: f32) -> (f32, i16) {
     // 1.5·2^23: the sum has its integer part in the low bits, rounded to nearest.
     const MAGIC: f32 = 12_582_912.0;
-    let x = w * scale;
     let y = if x > 32767.0 { 32767.0 } else { x };
     let y = if y < -32767.0 { -32767.0 } else { y };
-    (x, (y + MAGIC) - MAGIC, (y + MAGIC).to_bits() as i16)
+    ((y + MAGIC) - MAGIC, (y + MAGIC).to_bits() as i16)
 }
 
 impl Walk {
@@ -128,11 +127,12 @@ impl Walk {
 
     /// Up to `TILE` units with values 0 and 1: each is a site that adds 0 or its weight.
     #[inline(always)]
-    pub(super) fn units(&mut self, w: &[Columns; TILE], scale: f32, out: &mut [Row]) {
+    pub(super) fn units(&mut self, steps: &[Columns; TILE], out: &mut [Row]) {
         let (mut block, mut error, mut total) = (self.block, self.error, self.total);
-        for (w, out) in w.iter().zip(out.iter_mut()) {
+        for (x, out) in steps.iter().zip(out.iter_mut()) {
             for c in 0..32 {
-                let (x, y, stored) = rounded(w.0[c], scale);
+                let x = x.0[c];
+                let (y, stored) = rounded(x);
                 out.0[c] = stored;
                 block.high.0[c] += if x > 0.0 { x } else { 0.0 };
                 block.low.0[c] += if x < 0.0 { x } else { 0.0 };
@@ -148,16 +148,15 @@ impl Walk {
 
     /// One value of a Potts site.
     #[inline(always)]
-    pub(super) fn value(&mut self, w: &Columns, scale: f32, out: &mut Row) {
-        let (mut scaled, mut error) = (ZERO, ZERO);
+    pub(super) fn value(&mut self, steps: &Columns, out: &mut Row) {
+        let mut error = ZERO;
         for c in 0..32 {
-            let (x, y, stored) = rounded(w.0[c], scale);
+            let (y, stored) = rounded(steps.0[c]);
             out.0[c] = stored;
-            scaled.0[c] = x;
-            error.0[c] = x - y;
+            error.0[c] = steps.0[c] - y;
             self.total.0[c] += y;
         }
-        self.site.see(&scaled);
+        self.site.see(steps);
         self.site_error.see(&error);
     }
 

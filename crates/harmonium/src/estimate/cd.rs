@@ -39,8 +39,7 @@ impl<T: Real> NegativePhase<T> for Cd {
             };
             sweep(context.model, &order, &mut states, &clamps, key)?;
         }
-        out.fill(T::zero());
-        context.model.add_moments(&states, &averaged(machine), context.wts, 1.0, out)?;
+        context.model.moments_into(&states, &averaged(machine), context.wts, out)?;
         Ok(Info::default())
     }
 

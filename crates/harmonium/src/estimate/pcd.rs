@@ -49,7 +49,6 @@ impl<T: Real> NegativePhase<T> for Pcd<T> {
             set.fold(clamps.clone(), |c, l| c.with(l, Clamp::All))
         };
         let (first_part, last_part) = (clamped(false), clamped(true));
-        out.fill(T::zero());
         for k in 0..self.sweeps as u64 {
             let key = Key {
                 seed: context.seed,
@@ -62,7 +61,7 @@ impl<T: Real> NegativePhase<T> for Pcd<T> {
                 sweep(context.model, &order, &mut self.chains, &last_part, key)?;
             } else {
                 let keys = |l| layer_key(key, l);
-                context.model.sample_and_add_moments(&mut self.chains, &last, keys, 1.0, out)?;
+                context.model.sample_with_moments(&mut self.chains, &last, keys, out)?;
             }
         }
         Ok(Info::default())

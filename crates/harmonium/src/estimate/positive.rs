@@ -136,8 +136,7 @@ impl<T: Real> Positive<T> {
             Averaging::Analytic => {
                 let states = data.select(rows);
                 let hidden: Vec<_> = machine.with_role(Role::Hidden).collect();
-                out.fill(T::zero());
-                model.add_moments(&states, &hidden, wts, 1.0, out)?;
+                model.moments_into(&states, &hidden, wts, out)?;
                 Ok(states)
             }
             Averaging::Exact => {
@@ -156,8 +155,7 @@ impl<T: Real> Positive<T> {
                     let key = Key { seed, purpose: purpose::POSITIVE, block: 0, sweep: sweep_number };
                     sweep(model, &order, &mut states, &clamps, key)?;
                 }
-                out.fill(T::zero());
-                model.add_moments(&states, &averaged(machine), wts, 1.0, out)?;
+                model.moments_into(&states, &averaged(machine), wts, out)?;
                 particles.scatter(rows, &states);
                 Ok(states)
             }

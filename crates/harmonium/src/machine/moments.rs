@@ -1,19 +1,22 @@
 //! Moments ⟨t(x)⟩ over a batch: the one computation that both phases of learning share.
 
 use super::product::{slice, slice_mut};
+use super::tempered::MeanOf;
 use super::{Coupling, Parameters, Tempered};
 use crate::{Batch, Bits, Error, Kind, Layer, Real, Result, States};
-use harmonium_kernels::bits::{Rows, Values};
-use harmonium_kernels::{Codes, Key, fixed, moments, transpose};
-use ndarray::Array2;
+use harmonium_kernels::bits::{self, Rows, Values};
+use harmonium_kernels::fixed::{self, Write};
+use harmonium_kernels::{Codes, Key, moments, transpose};
+use ndarray::{Array2, ArrayView2};
 use std::borrow::Cow;
 
 /// The states of a layer as one end of a product over rows.
 enum End<'a, T: Real> {
     Bits(&'a Bits, Values),
     Codes(&'a Array2<u32>, u32),
-    /// Numbers; means of Binary or Spin units in fixed point name their range.
-    Dense(Cow<'a, Array2<T>>, Option<fixed::Means>),
+    Dense(Cow<'a, Array2<T>>),
+    /// Means in fixed point, opposite bits only.
+    Rounded(fixed::Means),
 }
 
 impl<T: Real> Tempered<'_, T> {
@@ -34,8 +37,23 @@ impl<T: Real> Tempered<'_, T> {
         wts: Option<&[f64]>,
     ) -> Result<Parameters<T>> {
         let mut out = self.machine().zero_parameters();
-        self.add_moments(states, averaged, wts, 1.0, &mut out)?;
+        self.moments_into(states, averaged, wts, &mut out)?;
         Ok(out)
+    }
+
+    /// [`moments`](Self::moments) into the caller's arrays, which are overwritten.
+    ///
+    /// # Errors
+    /// As for [`moments`](Self::moments).
+    pub fn moments_into(
+        &self,
+        states: &States<T>,
+        averaged: &[usize],
+        wts: Option<&[f64]>,
+        out: &mut Parameters<T>,
+    ) -> Result<()> {
+        let mean = |l| self.mean_for_moments(l, states, self.may_round(l, states, wts));
+        self.moments_by(states, averaged, wts, (1.0, Write::Set), mean, out)
     }
 
     /// `out ← out + scale ·` [`moments`](Self::moments).
@@ -50,45 +68,53 @@ impl<T: Real> Tempered<'_, T> {
         scale: f64,
         out: &mut Parameters<T>,
     ) -> Result<()> {
-        let mean = |l| self.mean_for_moments(l, states);
-        self.add_moments_by(states, averaged, wts, scale, mean, out)
+        let mean = |l| self.mean_for_moments(l, states, self.may_round(l, states, wts));
+        self.moments_by(states, averaged, wts, (scale, Write::Add), mean, out)
     }
 
-    /// Draws the `averaged` layers given the others, the last part of a sweep, and adds `scale` times the
+    /// Draws the `averaged` layers given the others, the last part of a sweep, and writes the
     /// [`moments`](Self::moments), with the conditional means from the same inputs as the sample: the
     /// product that costs most is made once for both. Layer `l` draws from the stream of `key(l)`.
     ///
     /// # Errors
     /// As for [`moments`](Self::moments).
-    pub(crate) fn sample_and_add_moments(
+    pub(crate) fn sample_with_moments(
         &self,
         states: &mut States<T>,
         averaged: &[usize],
         key: impl Fn(usize) -> Key,
-        scale: f64,
         out: &mut Parameters<T>,
     ) -> Result<()> {
         let mut drawn = Vec::with_capacity(averaged.len());
         let mean = |l| {
             let mut x = self.layer(l).zeros(states.rows());
-            let mean = self.sample_with_mean(l, states, key(l), &mut x)?;
+            let rounded = self.may_round(l, states, None);
+            let mean = self.sample_with_mean(l, states, rounded, key(l), &mut x)?;
             drawn.push((l, x));
             Ok(mean)
         };
-        self.add_moments_by(states, averaged, None, scale, mean, out)?;
+        self.moments_by(states, averaged, None, (1.0, Write::Set), mean, out)?;
         for (l, x) in drawn {
             states.set(l, x);
         }
         Ok(())
     }
 
-    fn add_moments_by(
+    /// Whether means of layer `l` may take the form that has a kernel opposite unweighted bits only.
+    fn may_round(&self, l: usize, states: &States<T>, wts: Option<&[f64]>) -> bool {
+        let bits = |o: usize| matches!(states.layer(o), Ok(Batch::Bits(_)));
+        wts.is_none()
+            && self.layer(l).kind().params() == ["theta"]
+            && self.machine().couplings().iter().filter_map(|c| c.other(l)).all(bits)
+    }
+
+    fn moments_by(
         &self,
         states: &States<T>,
         averaged: &[usize],
         wts: Option<&[f64]>,
-        scale: f64,
-        mut mean_of: impl FnMut(usize) -> Result<(Array2<T>, Option<fixed::Means>)>,
+        (scale, write): (f64, Write),
+        mut mean_of: impl FnMut(usize) -> Result<MeanOf<T>>,
         out: &mut Parameters<T>,
     ) -> Result<()> {
         self.must_factorise("the average over these layers", averaged)?;
@@ -97,22 +123,34 @@ impl<T: Real> Tempered<'_, T> {
         for l in 0..self.machine().len() {
             let layer = self.layer(l);
             let (end, stats) = if averaged.contains(&l) {
-                let (mean, range) = mean_of(l)?;
-                let stats = match layer.kind().params() {
-                    // The mean is the only sufficient statistic.
-                    ["theta"] => column_sums(&mean, wts),
-                    _ => layer.mean_stats(&self.inputs(l, states)?, wts),
-                };
-                (End::Dense(Cow::Owned(mean), range), stats)
+                // Where θ is the only parameter, the mean is the only sufficient statistic.
+                match (mean_of(l)?, layer.kind().params()) {
+                    (MeanOf::Rounded(means), _) => {
+                        let sums = ArrayView2::from_shape((1, layer.width()), means.sums());
+                        let sums = sums.expect("one sum per unit").to_owned();
+                        (End::Rounded(means), sums)
+                    }
+                    (MeanOf::Dense(mean), ["theta"]) => {
+                        let sums = column_sums(&mean, wts);
+                        (End::Dense(Cow::Owned(mean)), sums)
+                    }
+                    (MeanOf::Dense(mean), _) => {
+                        let stats = layer.mean_stats(&self.inputs(l, states)?, wts);
+                        (End::Dense(Cow::Owned(mean)), stats)
+                    }
+                }
             } else {
                 let x = states.layer(l)?;
                 (natural(layer, x), stats(layer, x, wts))
             };
             ends.push(end);
+            if write == Write::Set {
+                out.layers[l].fill(T::zero());
+            }
             out.layers[l].zip_mut_with(&stats, |o, t| *o += T::of(scale * t));
         }
         for (c, out) in self.machine().couplings().iter().zip(&mut out.couplings) {
-            self.add_coupling(c, &ends, wts, T::of(scale), out);
+            self.coupling_moment(c, &ends, wts, (T::of(scale), write), out);
         }
         Ok(())
     }
@@ -124,32 +162,33 @@ impl<T: Real> Tempered<'_, T> {
         wts: Option<&[f64]>,
         total: f64,
     ) -> Vec<Array2<T>> {
-        let ends: Vec<_> = dense.into_iter().map(|x| End::Dense(Cow::Owned(x), None)).collect();
+        let ends: Vec<_> = dense.into_iter().map(|x| End::Dense(Cow::Owned(x))).collect();
         let mut out = self.machine().zero_parameters::<T>().couplings;
         for (c, out) in self.machine().couplings().iter().zip(&mut out) {
-            self.add_coupling(c, &ends, wts, T::of(1.0 / total), out);
+            self.coupling_moment(c, &ends, wts, (T::of(1.0 / total), Write::Set), out);
         }
         out
     }
 
-    /// `out ← out + scale · x_aᵀ x_b` summed over rows, inside the mask and without self-terms.
-    fn add_coupling(
+    /// `out ← [out +] scale · x_aᵀ x_b` summed over rows, inside the mask and without self-terms.
+    fn coupling_moment(
         &self,
         c: &Coupling<T>,
         ends: &[End<'_, T>],
         wts: Option<&[f64]>,
-        scale: T,
+        (scale, write): (T, Write),
         out: &mut Array2<T>,
     ) {
         let (a, b) = c.ends();
         let plain = !c.is_lateral() && c.mask().is_none();
-        if plain && add_outer(&ends[a], &ends[b], wts, scale, out) {
+        if plain && outer(&ends[a], &ends[b], wts, (scale, write), out) {
             return;
         }
+        let fresh = (scale, Write::Set);
         let mut m = Array2::zeros(out.dim());
-        if !add_outer(&ends[a], &ends[b], wts, scale, &mut m) {
+        if !outer(&ends[a], &ends[b], wts, fresh, &mut m) {
             let mut turned = Array2::zeros((out.ncols(), out.nrows()));
-            if add_outer(&ends[b], &ends[a], wts, scale, &mut turned) {
+            if outer(&ends[b], &ends[a], wts, fresh, &mut turned) {
                 transpose(slice(&turned), turned.nrows(), turned.ncols(), slice_mut(&mut m));
             } else {
                 let [x, y] = [a, b].map(|l| dense(self.layer(l), &ends[l]));
@@ -164,7 +203,10 @@ impl<T: Real> Tempered<'_, T> {
                 .filter(|((i, j), _)| !mask.get(*i, *j))
                 .for_each(|(_, x)| *x = T::zero());
         }
-        *out += &m;
+        match write {
+            Write::Set => *out = m,
+            Write::Add => *out += &m,
+        }
     }
 }
 
@@ -173,8 +215,8 @@ fn natural<'a, T: Real>(layer: &Layer<T>, x: &'a Batch<T>) -> End<'a, T> {
         (Batch::Bits(b), Kind::Spin) => End::Bits(b, Values::Spin),
         (Batch::Bits(b), _) => End::Bits(b, Values::Binary),
         (Batch::Codes(c), Kind::Potts { q }) => End::Codes(c, q),
-        (Batch::Codes(_), _) => End::Dense(Cow::Owned(layer.dense(x)), None),
-        (Batch::Reals(x), _) => End::Dense(Cow::Borrowed(x), None),
+        (Batch::Codes(_), _) => End::Dense(Cow::Owned(layer.dense(x))),
+        (Batch::Reals(x), _) => End::Dense(Cow::Borrowed(x)),
     }
 }
 
@@ -182,30 +224,39 @@ fn rows(b: &Bits) -> Rows<'_> {
     Rows::new(b.words(), b.rows(), b.cols())
 }
 
-/// Adds by the kernel for these two ends, with bits or codes first; says whether there is one.
-fn add_outer<T: Real>(
+/// Writes or adds by the kernel for these two ends, with bits or codes first; says whether there is one.
+fn outer<T: Real>(
     a: &End<'_, T>,
     b: &End<'_, T>,
     wts: Option<&[f64]>,
-    scale: T,
+    (scale, write): (T, Write),
     out: &mut Array2<T>,
 ) -> bool {
     let n = out.ncols();
     let out = slice_mut(out);
-    match (a, b) {
-        (End::Bits(x, Values::Binary), End::Dense(h, Some(range))) if wts.is_none() => {
-            let (Some(h), Some(out)) = (T::as_f32(slice(h)), T::as_f32_mut(out)) else { return false };
-            fixed::add_bits_means(rows(x), h, *range, n, scale.f64() as f32, out);
+    if let (End::Bits(x, values), End::Rounded(means)) = (a, b) {
+        let out = T::as_f32_mut(out).expect("fixed point is for single precision");
+        fixed::bits_means(rows(x), *values, means, scale.f64() as f32, write, out);
+        return true;
+    }
+    let ready = |out: &mut [T]| {
+        if write == Write::Set {
+            out.fill(T::zero());
         }
-        (End::Bits(x, values), End::Dense(h, _)) => {
+    };
+    match (a, b) {
+        (End::Bits(x, values), End::Dense(h)) => {
+            ready(out);
             moments::add_bits_outer(rows(x), *values, slice(&weighted(h, wts)), n, scale, out);
         }
-        (End::Codes(x, q), End::Dense(h, _)) => {
+        (End::Codes(x, q), End::Dense(h)) => {
+            ready(out);
             let codes =
                 Codes::new(x.as_slice().expect("codes are in standard layout"), x.ncols(), *q as usize);
             moments::add_codes_outer(codes, slice(&weighted(h, wts)), n, scale, out);
         }
         (End::Bits(x, vx), End::Bits(y, vy)) if wts.is_none() => {
+            ready(out);
             moments::add_bits_bits_outer((rows(x), *vx), (rows(y), *vy), scale, out);
         }
         _ => return false,
@@ -225,7 +276,8 @@ fn weighted<'a, T: Real>(x: &'a Array2<T>, wts: Option<&[f64]>) -> Cow<'a, Array
 
 fn dense<'a, T: Real>(layer: &Layer<T>, end: &'a End<'_, T>) -> Cow<'a, Array2<T>> {
     match end {
-        End::Dense(x, _) => Cow::Borrowed(x.as_ref()),
+        End::Dense(x) => Cow::Borrowed(x.as_ref()),
+        End::Rounded(_) => unreachable!("rounded means are opposite bits, which have a kernel"),
         End::Bits(b, _) => Cow::Owned(layer.dense(&Batch::Bits((*b).clone()))),
         End::Codes(c, _) => Cow::Owned(layer.dense(&Batch::Codes((*c).clone()))),
     }
@@ -234,11 +286,20 @@ fn dense<'a, T: Real>(layer: &Layer<T>, end: &'a End<'_, T>) -> Cow<'a, Array2<T
 /// Sufficient statistics of states, summed with weights.
 fn stats<T: Real>(layer: &Layer<T>, x: &Batch<T>, wts: Option<&[f64]>) -> Array2<f64> {
     let Batch::Bits(b) = x else { return layer.stats(x, wts) };
-    // Counts of ones, by the kernel of the moments with a single column of weights.
-    let values = if layer.kind() == Kind::Spin { Values::Spin } else { Values::Binary };
-    let wts: Vec<f64> = wts.map_or_else(|| vec![1.0; b.rows()], <[f64]>::to_vec);
     let mut sums = Array2::zeros((1, b.cols()));
-    moments::add_bits_outer(rows(b), values, &wts, 1, 1.0, slice_mut(&mut sums));
+    let values = if layer.kind() == Kind::Spin { Values::Spin } else { Values::Binary };
+    if let Some(wts) = wts {
+        // The kernel of the moments with a single column of weights.
+        moments::add_bits_outer(rows(b), values, wts, 1, 1.0, slice_mut(&mut sums));
+        return sums;
+    }
+    let mut counts = vec![0; b.cols()];
+    bits::add_counts(rows(b), &mut counts);
+    let of_count = |c: u32| match values {
+        Values::Binary => f64::from(c),
+        Values::Spin => 2.0 * f64::from(c) - b.rows() as f64,
+    };
+    sums.iter_mut().zip(counts).for_each(|(s, c)| *s = of_count(c));
     sums
 }
 
@@ -258,10 +319,7 @@ pub(super) fn total_weight(rows: usize, wts: Option<&[f64]>) -> Result<f64> {
 /// Weighted sums of the columns, as one row.
 fn column_sums<T: Real>(x: &Array2<T>, wts: Option<&[f64]>) -> Array2<f64> {
     let mut sums = Array2::zeros((1, x.ncols()));
-    for (r, row) in x.rows().into_iter().enumerate() {
-        let wt = wts.map_or(1.0, |w| w[r]);
-        sums.iter_mut().zip(row).for_each(|(s, x)| *s += wt * x.f64());
-    }
+    T::add_column_sums(slice(x), wts, slice_mut(&mut sums));
     sums
 }
 

@@ -1,7 +1,7 @@
 //! A machine at an inverse temperature: inputs, conditional means, samples and free energies under e^{−βE}.
 
 use super::{Machine, Role, product};
-use crate::{Batch, Error, Kind, Layer, Real, Result, States};
+use crate::{Batch, Error, Layer, Real, Result, States};
 use harmonium_kernels::{Key, fixed};
 use ndarray::Array2;
 use std::borrow::Cow;
@@ -123,23 +123,28 @@ impl<'m, T: Real> Tempered<'m, T> {
         Ok(())
     }
 
-    /// Conditional means of layer `l` for moments, with their range when they come from the same rounded
-    /// weights as the samples: both phases then belong to one machine.
+    /// Conditional means of layer `l` for moments; where `rounded` allows and the layer is sampled in fixed point,
+    /// in that form and from the same rounded weights as the samples: both phases then belong to one machine.
     pub(super) fn mean_for_moments(
         &self,
         l: usize,
         states: &States<T>,
-    ) -> Result<(Array2<T>, Option<fixed::Means>)> {
+        rounded: bool,
+    ) -> Result<MeanOf<T>> {
         let layer = self.layer(l);
+        let mut means = None;
+        let mut round = |field: fixed::Field<'_>| means = Some(field.rounded_means());
+        if rounded && self.machine.with_fixed_field(l, layer, self.beta, states, &mut round) {
+            return Ok(MeanOf::Rounded(means.expect("just made")));
+        }
         let mut out = Array2::zeros((states.rows(), layer.width()));
         let filled = T::as_f32_mut(product::slice_mut(&mut out)).is_some_and(|means| {
             self.machine.with_fixed_field(l, layer, self.beta, states, |field| field.means(means))
         });
-        if filled {
-            return Ok((out, range_of(layer)));
+        if !filled {
+            layer.mean_into(&self.inputs(l, states)?, &mut out);
         }
-        layer.mean_into(&self.inputs(l, states)?, &mut out);
-        Ok((out, None))
+        Ok(MeanOf::Dense(out))
     }
 
     /// As [`mean_for_moments`](Self::mean_for_moments), with a sample from the same inputs.
@@ -147,22 +152,25 @@ impl<'m, T: Real> Tempered<'m, T> {
         &self,
         l: usize,
         states: &States<T>,
+        rounded: bool,
         key: Key,
         x: &mut Batch<T>,
-    ) -> Result<(Array2<T>, Option<fixed::Means>)> {
+    ) -> Result<MeanOf<T>> {
         let layer = self.layer(l);
-        let mut out = Array2::zeros((states.rows(), layer.width()));
-        if let (Batch::Bits(bits), Some(means)) = (&mut *x, T::as_f32_mut(product::slice_mut(&mut out)))
-        {
-            let both = |field: fixed::Field<'_>| field.sample_and_means(key, bits.words_mut(), means);
+        if let (Batch::Bits(bits), true) = (&mut *x, rounded) {
+            let mut means = None;
+            let both = |field: fixed::Field<'_>| {
+                means = Some(field.sample_with_means(key, bits.words_mut()));
+            };
             if self.machine.with_fixed_field(l, layer, self.beta, states, both) {
-                return Ok((out, range_of(layer)));
+                return Ok(MeanOf::Rounded(means.expect("just made")));
             }
         }
         let inputs = self.inputs(l, states)?;
         layer.sample_into(&inputs, key, x);
+        let mut out = Array2::zeros(inputs.dim());
         layer.mean_into(&inputs, &mut out);
-        Ok((out, None))
+        Ok(MeanOf::Dense(out))
     }
 
     /// The most probable state of each unit of layer `l` given the others.
@@ -230,7 +238,8 @@ impl<'m, T: Real> Tempered<'m, T> {
     }
 }
 
-/// Where the means of bits lie, in fixed point.
-fn range_of<T: Real>(layer: &Layer<T>) -> Option<fixed::Means> {
-    Some(if layer.kind() == Kind::Spin { fixed::Means::Spin } else { fixed::Means::Binary })
+/// Conditional means of a layer on their way into moments.
+pub(super) enum MeanOf<T> {
+    Dense(Array2<T>),
+    Rounded(fixed::Means),
 }

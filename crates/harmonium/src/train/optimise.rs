@@ -7,7 +7,8 @@ use super::coordinates::{Coordinates, linear_rows, mean};
 use super::{Optimiser, Regulariser};
 use crate::machine::Parameters;
 use crate::{Archive, Machine, Real, Result, Role};
-use pass::{Ends, Part, blocks, column_sums, finish, squares, update_block};
+use harmonium_kernels::vectorised;
+use pass::{Ends, Part, Pass, blocks, column_sums, finish, squares};
 use rayon::prelude::*;
 use rule::Rule;
 
@@ -158,7 +159,10 @@ impl<T: Real> Stepper<T> {
         };
         let parts: Vec<Part<T>> = blocks
             .into_par_iter()
-            .map(|block| update_block(block, n, &ends, &rule, &regulariser, step))
+            .map(|block| {
+                let (ends, rule, regulariser) = (&ends, &rule, &regulariser);
+                vectorised(Pass { block, n, ends, rule, regulariser, step })
+            })
             .collect();
         let (mut product, mut before, mut gradient) = (0.0, 0.0, 0.0);
         for (k, part) in parts.iter().enumerate() {

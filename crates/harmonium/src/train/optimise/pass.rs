@@ -3,6 +3,7 @@
 use super::rule::Rule;
 use super::{ROWS, Regulariser, Step};
 use crate::Real;
+use harmonium_kernels::Loop;
 use ndarray::Array2;
 
 /// One block of rows of one coupling.
@@ -81,62 +82,74 @@ pub(super) fn blocks<'a, T: Real>(
 }
 
 /// Row `r` of a block's array of `n` columns; empty when the array is not there.
+#[inline(always)]
 pub(super) fn row_of<T>(data: &mut [T], r: usize, n: usize) -> &mut [T] {
     if data.is_empty() { data } else { &mut data[r * n..(r + 1) * n] }
 }
 
-pub(super) fn update_block<T: Real>(
-    block: Block<'_, T>,
-    n: usize,
-    ends: &Ends<'_, T>,
-    rule: &Rule<T>,
-    regulariser: &Regulariser,
-    step: Step,
-) -> Part<T> {
-    let Block { first_row, old, new, positive, negative, first, second, average } = block;
-    let mut part = Part {
-        columns: vec![T::zero(); n],
-        rows: Vec::with_capacity(ROWS),
-        gradient: 0.0,
-        change: 0.0,
-        product: 0.0,
-        before: 0.0,
-    };
-    let mut delta = vec![T::zero(); n];
-    for (r, old) in old.chunks_exact(n.max(1)).enumerate() {
-        let (i, at) = (first_row + r, r * n..(r + 1) * n);
-        gradient_row(i, &positive[at.clone()], &negative[at.clone()], ends, step.wt, &mut delta);
-        penalise(regulariser, old, ends, i, &mut delta);
-        part.gradient += squares(&delta);
-        let (first, second) = (row_of(first, r, n), row_of(second, r, n));
-        let (product, before) = rule.turn(&mut delta, first, second);
-        (part.product, part.before) = (part.product + product, part.before + before);
-        if let Some((row, column)) = ends.scale {
-            delta.iter_mut().zip(column).for_each(|(d, s)| *d /= row[i] * *s);
+/// The pass over one block.
+pub(super) struct Pass<'a, 'b, T> {
+    pub(super) block: Block<'a, T>,
+    pub(super) n: usize,
+    pub(super) ends: &'b Ends<'a, T>,
+    pub(super) rule: &'b Rule<T>,
+    pub(super) regulariser: &'b Regulariser,
+    pub(super) step: Step,
+}
+
+impl<T: Real> Loop for Pass<'_, '_, T> {
+    type Output = Part<T>;
+
+    #[inline(always)]
+    fn run(self) -> Part<T> {
+        let Self { block, n, ends, rule, regulariser, step } = self;
+        let Block { first_row, old, new, positive, negative, first, second, average } = block;
+        let mut part = Part {
+            columns: vec![T::zero(); n],
+            rows: Vec::with_capacity(ROWS),
+            gradient: 0.0,
+            change: 0.0,
+            product: 0.0,
+            before: 0.0,
+        };
+        let mut delta = vec![T::zero(); n];
+        for (r, old) in old.chunks_exact(n.max(1)).enumerate() {
+            let (i, at) = (first_row + r, r * n..(r + 1) * n);
+            gradient_row(i, &positive[at.clone()], &negative[at.clone()], ends, step.wt, &mut delta);
+            penalise(regulariser, old, ends, i, &mut delta);
+            part.gradient += squares(&delta);
+            let (first, second) = (row_of(first, r, n), row_of(second, r, n));
+            let (product, before) = rule.turn(&mut delta, first, second);
+            (part.product, part.before) = (part.product + product, part.before + before);
+            if let Some((row, column)) = ends.scale {
+                delta.iter_mut().zip(column).for_each(|(d, s)| *d /= row[i] * *s);
+            }
+            part.change += squares(&delta);
+            let mu = ends.centre.0[i];
+            for (((new, &old), &d), column) in
+                new[at].iter_mut().zip(old).zip(&delta).zip(&mut part.columns)
+            {
+                *new = old + d;
+                *column += mu * d;
+            }
+            part.rows.push(dot(&delta, ends.centre.1));
+            let a = T::of(step.average);
+            if step.average == 0.0 {
+                continue;
+            }
+            for (avg, &x) in row_of(average, r, n).iter_mut().zip(old) {
+                *avg += a * (x - *avg);
+            }
         }
-        part.change += squares(&delta);
-        let mu = ends.centre.0[i];
-        let new = &mut new[at];
-        for j in 0..n {
-            new[j] = old[j] + delta[j];
-            part.columns[j] += mu * delta[j];
-        }
-        part.rows.push(dot(&delta, ends.centre.1));
-        let a = T::of(step.average);
-        if step.average == 0.0 {
-            continue;
-        }
-        for (avg, &x) in row_of(average, r, n).iter_mut().zip(old) {
-            *avg += a * (x - *avg);
-        }
+        part
     }
-    part
 }
 
 /// $g_{ij} = \omega\big[\Delta\langle x_iy_j\rangle - (\mu_i \Delta\langle y_j\rangle +
 /// \lambda_j \Delta\langle x_i\rangle)\big]/(s_i t_j)$, Δ being positive minus negative phase, s and t the
 /// scales of the two ends: the gradient by $\tilde W$. The terms $\mu_i\lambda_j$ of the two phases cancel,
 /// because both are averages; ω is the weight of the minibatch.
+#[inline(always)]
 pub(super) fn gradient_row<T: Real>(
     i: usize,
     positive: &[T],
@@ -158,6 +171,7 @@ pub(super) fn gradient_row<T: Real>(
 }
 
 /// Subtracts the derivative of the penalties, in the run's coordinates.
+#[inline(always)]
 pub(super) fn penalise<T: Real>(p: &Regulariser, w: &[T], ends: &Ends<'_, T>, i: usize, out: &mut [T]) {
     if p.l1 == 0.0 && p.l2 == 0.0 && p.l1b == 0.0 {
         return;
@@ -170,17 +184,20 @@ pub(super) fn penalise<T: Real>(p: &Regulariser, w: &[T], ends: &Ends<'_, T>, i:
     }
 }
 
+#[inline(always)]
 pub(super) fn squares<T: Real>(x: &[T]) -> f64 {
     dot(x, x).f64()
 }
 
-/// Sum of products in eight lanes, whose order is fixed.
+/// Sum of products in sixteen lanes, whose order is fixed.
+#[inline(always)]
 pub(super) fn dot<T: Real>(x: &[T], y: &[T]) -> T {
-    let mut lanes = [T::zero(); 8];
-    let (xs, ys) = (x.chunks_exact(8), y.chunks_exact(8));
+    const LANES: usize = 16;
+    let mut lanes = [T::zero(); LANES];
+    let (xs, ys) = (x.chunks_exact(LANES), y.chunks_exact(LANES));
     let rest: T = xs.remainder().iter().zip(ys.remainder()).map(|(&a, &b)| a * b).sum();
     for (x, y) in xs.zip(ys) {
-        for k in 0..8 {
+        for k in 0..LANES {
             lanes[k] += x[k] * y[k];
         }
     }
