@@ -1,0 +1,27 @@
+//! Errors of the library as Python exceptions.
+
+use harmonium::Error;
+use pyo3::PyErr;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyValueError};
+
+/// What Python raises for an error of the library: `OSError` for the system's, else `ValueError`.
+pub(crate) fn raise(error: Error) -> PyErr {
+    match error {
+        Error::Io { path, source } => {
+            // With number and file name, so that it becomes a FileNotFoundError where it is one.
+            match source.raw_os_error() {
+                Some(number) => {
+                    PyOSError::new_err((number, source.to_string(), path.display().to_string()))
+                }
+                None => PyOSError::new_err(format!("{}: {source}", path.display())),
+            }
+        }
+        Error::Stopped { what } => PyKeyboardInterrupt::new_err(format!("stopped during {what}")),
+        other => PyValueError::new_err(other.to_string()),
+    }
+}
+
+/// A `ValueError` that names an argument.
+pub(crate) fn value(what: &str, why: impl std::fmt::Display) -> PyErr {
+    PyValueError::new_err(format!("{what}: {why}"))
+}

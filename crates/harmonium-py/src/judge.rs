@@ -1,0 +1,163 @@
+//! Judging a machine: ln Z, likelihood, diagnostics. Results are JSON.
+
+use crate::error::value;
+use crate::machine::Machine;
+use crate::rows::Rows;
+use crate::work::{Link, whole};
+use harmonium::judge::{self, Budget, Estimate, LogZParams};
+use harmonium::partition::Progress;
+use harmonium::{Result, Role, States};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray2};
+use pyo3::prelude::*;
+use serde_json::json;
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+/// ln Z with everything that speaks for or against it.
+#[pyclass(frozen, module = "harmonium._core")]
+pub(crate) struct LogZ {
+    estimate: Estimate,
+}
+
+#[pymethods]
+impl LogZ {
+    fn json(&self) -> String {
+        text(&self.estimate)
+    }
+}
+
+fn text(x: &impl serde::Serialize) -> String {
+    serde_json::to_string(x).expect("results are plain data")
+}
+
+/// Breaks off when the link says so.
+fn observer<'a>(link: &'a Link<'a>) -> impl FnMut(Progress) -> ControlFlow<()> + 'a {
+    |_| if link.stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+}
+
+/// ln Z; `params` is the JSON of `LogZParams`.
+#[pyfunction]
+pub(crate) fn log_z(
+    py: Python<'_>,
+    machine: &Machine,
+    data: Option<&Rows>,
+    params: &str,
+    time_budget: Option<f64>,
+    threads: usize,
+) -> PyResult<LogZ> {
+    let params: LogZParams = serde_json::from_str(params).map_err(|e| value("log_z", e))?;
+    let start = Instant::now();
+    let estimate = whole(py, threads, |link| {
+        let clock = || start.elapsed().as_secs_f64();
+        let budget = time_budget.map(|seconds| Budget { seconds, clock: &clock });
+        judge::log_z(&machine.inner, data.map(Rows::states), &params, budget, &mut observer(link))
+    })?;
+    Ok(LogZ { estimate })
+}
+
+/// ln p(v) of rows given ln Z, or p(v|u) of a conditional machine, which takes none.
+#[pyfunction]
+pub(crate) fn log_likelihood(
+    py: Python<'_>,
+    machine: &Machine,
+    data: &Rows,
+    log_z: Option<&LogZ>,
+    seed: u64,
+    threads: usize,
+) -> PyResult<String> {
+    let machine = &*machine.inner;
+    let likelihood = whole(py, threads, |link| {
+        let (states, wts) = (data.states(), data.wts());
+        match log_z {
+            Some(z) => {
+                judge::log_likelihood(machine, states, wts, &z.estimate, seed, &mut observer(link))
+            }
+            None => judge::conditional_log_likelihood(machine, states, wts, seed, &mut observer(link)),
+        }
+    })?;
+    Ok(text(&likelihood))
+}
+
+#[pyfunction]
+pub(crate) fn pseudo_log_likelihood<'py>(
+    py: Python<'py>,
+    machine: &Machine,
+    data: &Rows,
+    threads: usize,
+) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    let x = whole(py, threads, |_| judge::pseudo_log_likelihood(&machine.inner, data.states()))?;
+    Ok(x.into_pyarray(py))
+}
+
+/// Whether chains from data and from nowhere forget their start.
+#[pyfunction]
+pub(crate) fn equilibrium(
+    py: Python<'_>,
+    machine: &Machine,
+    data: &Rows,
+    chains: usize,
+    sweeps: usize,
+    seed: u64,
+    threads: usize,
+) -> PyResult<String> {
+    let found = whole(py, threads, |link| {
+        let mut observer = observer(link);
+        judge::equilibrium(&machine.inner, data.states(), chains, sweeps, seed, &mut observer)
+    })?;
+    Ok(text(&found))
+}
+
+/// How samples compare with data.
+#[pyfunction]
+pub(crate) fn quality(
+    py: Python<'_>,
+    machine: &Machine,
+    data: &Rows,
+    samples: &Rows,
+    threads: usize,
+) -> PyResult<String> {
+    let machine = &*machine.inner;
+    let found = whole(py, threads, |_| {
+        let (data, samples) = (data.states(), &visible(machine, samples.states()));
+        Ok(json!({
+            "adversarial": judge::adversarial(machine, data, samples)?,
+            "moments": judge::moments(machine, data, samples, 10_000)?,
+            "duplicates": judge::duplicates(machine, data, samples)?,
+        }))
+    })?;
+    Ok(found.to_string())
+}
+
+fn visible(machine: &harmonium::Machine, states: &States) -> States {
+    let mut states = states.clone();
+    for l in machine.with_role(Role::Hidden) {
+        states.take(l);
+    }
+    states
+}
+
+/// The sampler against enumeration.
+#[pyfunction]
+pub(crate) fn verify(
+    py: Python<'_>,
+    machine: &Machine,
+    chains: usize,
+    sweeps: usize,
+    seed: u64,
+    threads: usize,
+) -> PyResult<String> {
+    let v = whole(py, threads, |link| {
+        judge::verify(&machine.inner, chains, sweeps, seed, &mut observer(link))
+    })?;
+    let report =
+        json!({"p_value": v.p_value, "partial": v.partial, "units": v.units, "checks": v.checks});
+    Ok(report.to_string())
+}
+
+/// R-hat, effective sample sizes and autocorrelation time of a trace, a row per chain.
+#[pyfunction]
+pub(crate) fn mixing(py: Python<'_>, trace: PyReadonlyArray2<'_, f64>) -> PyResult<String> {
+    let trace = trace.as_array().to_owned();
+    let found: Result<_> = py.detach(|| judge::mixing(trace.view()));
+    Ok(text(&found.map_err(crate::error::raise)?))
+}

@@ -1,0 +1,39 @@
+//! `harmonium._core`: the compiled part of the Python package, as thin as it can be.
+//!
+//! Objects are immutable ([`machine::Machine`], [`rows::Rows`]), so that arrays can be views of them and threads can share
+//! them. Settings and results with many fields go as JSON. Everything that people see is Python, in `python/harmonium`.
+#![forbid(unsafe_code)]
+#![allow(clippy::too_many_arguments)] // Arguments of Python functions have names.
+#![allow(missing_docs)] // The documentation is python/harmonium/_core.pyi.
+
+mod chains;
+mod error;
+mod judge;
+mod machine;
+mod rows;
+mod train;
+mod work;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    m.add_class::<machine::Machine>()?;
+    m.add_class::<machine::View>()?;
+    m.add_class::<rows::Rows>()?;
+    m.add_class::<chains::Chains>()?;
+    m.add_class::<train::Checkpoint>()?;
+    m.add_class::<judge::LogZ>()?;
+    m.add_function(wrap_pyfunction!(chains::marginals, m)?)?;
+    m.add_function(wrap_pyfunction!(train::plan, m)?)?;
+    m.add_function(wrap_pyfunction!(train::train, m)?)?;
+    m.add_function(wrap_pyfunction!(judge::log_z, m)?)?;
+    m.add_function(wrap_pyfunction!(judge::log_likelihood, m)?)?;
+    m.add_function(wrap_pyfunction!(judge::pseudo_log_likelihood, m)?)?;
+    m.add_function(wrap_pyfunction!(judge::equilibrium, m)?)?;
+    m.add_function(wrap_pyfunction!(judge::quality, m)?)?;
+    m.add_function(wrap_pyfunction!(judge::verify, m)?)?;
+    m.add_function(wrap_pyfunction!(judge::mixing, m)?)?;
+    Ok(())
+}

@@ -1,0 +1,273 @@
+//! Training: one call, with Python told of what happens and able to stop it.
+
+use crate::error::{raise, value};
+use crate::machine::Machine;
+use crate::rows::Rows;
+use crate::work::{Link, run, whole};
+use harmonium::train::{Control, Data, Event, Observer, Outcome, TrainParams, Trainer, event_object};
+use harmonium::{Archive, Result};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Time between two looks at the progress.
+const TICK: Duration = Duration::from_millis(100);
+/// Events about updates that are kept for the learning curve.
+const KEPT: u64 = 1000;
+
+/// Everything the rest of a run depends on.
+#[pyclass(frozen, module = "harmonium._core")]
+pub(crate) struct Checkpoint {
+    archive: Archive,
+}
+
+#[pymethods]
+impl Checkpoint {
+    #[staticmethod]
+    fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        Ok(Self { archive: py.detach(|| Archive::load(&path)).map_err(raise)? })
+    }
+    #[staticmethod]
+    fn from_bytes(bytes: &[u8]) -> PyResult<Self> {
+        Ok(Self { archive: Archive::from_bytes(bytes).map_err(raise)? })
+    }
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        py.detach(|| self.archive.save(&path)).map_err(raise)
+    }
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, &self.archive.to_bytes().map_err(raise)?))
+    }
+    /// The run's settings as JSON.
+    fn params(&self) -> PyResult<String> {
+        let params = harmonium::train::checkpoint_params(&self.archive).map_err(raise)?;
+        serde_json::to_string(&params).map_err(|e| value("checkpoint", e))
+    }
+    /// Updates done.
+    #[getter]
+    fn updates(&self) -> PyResult<u64> {
+        let counters = self.archive.u64s("counters").map_err(raise)?;
+        counters.first().copied().ok_or_else(|| value("checkpoint", "it has no counters"))
+    }
+}
+
+fn parse(params: &str) -> PyResult<TrainParams> {
+    serde_json::from_str(params).map_err(|e| value("settings", e))
+}
+
+/// The settings (JSON of `TrainParams`) checked and complete.
+#[pyfunction]
+pub(crate) fn plan(
+    py: Python<'_>,
+    machine: &Machine,
+    data: &Rows,
+    params: &str,
+    threads: usize,
+) -> PyResult<String> {
+    let params = parse(params)?;
+    let plan = whole(py, threads, |_| params.plan(&machine.inner, &data.data))?;
+    serde_json::to_string(&plan.params()).map_err(|e| value("settings", e))
+}
+
+type Trained = (Machine, Checkpoint, String, Option<Py<PyAny>>);
+
+/// Trains: the machine, the checkpoint, a report as JSON, and the exception that stopped the run, if one did.
+///
+/// `notify(event, machine or None, regular)` hears events as JSON: updates every `every` of them and all other events
+/// (regular), and from time to time what the progress is. It stops the run by returning true, or by raising.
+#[pyfunction]
+pub(crate) fn train(
+    py: Python<'_>,
+    machine: &Machine,
+    data: &Rows,
+    valid: Option<&Rows>,
+    params: &str,
+    resume: Option<&Checkpoint>,
+    time_budget: Option<f64>,
+    checkpoint: Option<PathBuf>,
+    checkpoint_every: f64,
+    notify: Option<Py<PyAny>>,
+    every: u64,
+    snapshot: bool,
+    threads: usize,
+) -> PyResult<Trained> {
+    let params = parse(params)?;
+    let job = Job {
+        machine: &machine.inner,
+        data: &data.data,
+        valid: valid.map(|v| &v.data),
+        params,
+        resume: resume.map(|c| &c.archive),
+        time_budget,
+    };
+    let (result, raised) = run(py, threads, |link| {
+        let (mut trainer, start) = job.trainer(link)?;
+        let mut watch = Watch {
+            link,
+            notify: notify.map(Arc::new),
+            every,
+            snapshot,
+            start,
+            budget: time_budget,
+            told: Instant::now(),
+            checkpoint: checkpoint.as_deref(),
+            checkpoint_every,
+            saved: Instant::now(),
+            keep_every: (trainer.plan().updates() / KEPT).max(1),
+            history: Vec::new(),
+        };
+        let outcome = trainer.run(&mut [&mut watch])?;
+        let report = report(&outcome, watch);
+        Ok((trainer.result(), trainer.checkpoint(), report))
+    })?;
+    let result: Result<_> = result;
+    match (result, raised) {
+        (Ok((machine, archive, report)), raised) => {
+            let raised = raised.map(|e| e.into_value(py).into_any());
+            Ok((machine.into(), Checkpoint { archive }, report.to_string(), raised))
+        }
+        (Err(_), Some(raised)) => Err(raised),
+        (Err(e), None) => Err(raise(e)),
+    }
+}
+
+fn report(outcome: &Outcome, watch: Watch<'_>) -> Value {
+    json!({
+        "updates": outcome.updates,
+        "reason": outcome.reason,
+        "seconds": watch.start.elapsed().as_secs_f64(),
+        "settings": outcome.plan.params(),
+        "history": watch.history,
+    })
+}
+
+struct Job<'a> {
+    machine: &'a harmonium::Machine,
+    data: &'a Data,
+    valid: Option<&'a Data>,
+    params: TrainParams,
+    resume: Option<&'a Archive>,
+    time_budget: Option<f64>,
+}
+
+impl<'a> Job<'a> {
+    fn trainer(mut self, link: &Link<'_>) -> Result<(Trainer<'a>, Instant)> {
+        let machine = || self.machine.clone();
+        let start = Instant::now();
+        let free = self.params.updates.is_none() && self.params.epochs.is_none();
+        let mut trainer = match (self.resume, self.time_budget) {
+            (Some(archive), _) => Trainer::resume(machine(), self.data, archive)?,
+            (None, Some(budget)) if free => {
+                let updates = self.updates_within(budget, link)?;
+                self.params.updates = Some(updates);
+                Trainer::new(machine(), self.params.plan(self.machine, self.data)?, self.data)?
+            }
+            _ => Trainer::new(machine(), self.params.plan(self.machine, self.data)?, self.data)?,
+        };
+        if let Some(valid) = self.valid {
+            trainer = trainer.with_valid(valid)?;
+        }
+        Ok((trainer, start))
+    }
+
+    /// How many updates fit into a time: measured on updates that are thrown away.
+    fn updates_within(&self, budget: f64, link: &Link<'_>) -> Result<u64> {
+        let params = TrainParams { evaluate_every: Some(0), ..self.params.clone() };
+        let plan = params.plan(self.machine, self.data)?;
+        let mut trainer = Trainer::new(self.machine.clone(), plan, self.data)?;
+        let (start, probe) = (Instant::now(), (0.05 * budget).min(3.0));
+        let mut n = 0;
+        while n < 3 || start.elapsed().as_secs_f64() < probe && !link.stopped() {
+            trainer.update()?;
+            n += 1;
+        }
+        let each = start.elapsed().as_secs_f64() / n as f64;
+        // A tenth is left for evaluations, checkpoints and updates that grow slower as weights grow.
+        Ok(((0.9 * budget / each) as u64).max(10))
+    }
+}
+
+/// Tells Python, looks for the end, keeps the learning curve and saves checkpoints.
+struct Watch<'a> {
+    link: &'a Link<'a>,
+    notify: Option<Arc<Py<PyAny>>>,
+    every: u64,
+    snapshot: bool,
+    start: Instant,
+    budget: Option<f64>,
+    told: Instant,
+    checkpoint: Option<&'a Path>,
+    checkpoint_every: f64,
+    saved: Instant,
+    keep_every: u64,
+    history: Vec<Value>,
+}
+
+impl Watch<'_> {
+    /// Whether the run should stop.
+    fn tell(&mut self, event: &Event, regular: bool, trainer: &Trainer<'_>) -> bool {
+        let Some(notify) = self.notify.clone() else { return false };
+        self.told = Instant::now();
+        let text = Value::Object(event_object(event)).to_string();
+        let machine = (self.snapshot && regular).then(|| Machine::from(trainer.averaged()));
+        let call = move |py: Python<'_>| {
+            let machine = machine.map(|m| Py::new(py, m)).transpose()?;
+            notify.call1(py, (text, machine, regular))?.is_truthy(py)
+        };
+        self.link.call(call).unwrap_or(true)
+    }
+
+    fn keep(&mut self, event: &Event) {
+        let due = match event {
+            Event::Updated(u) => u.update.is_multiple_of(self.keep_every),
+            Event::Settled { .. } => false,
+            _ => true,
+        };
+        if due {
+            let mut object = event_object(event);
+            object.insert("seconds".into(), json!(self.start.elapsed().as_secs_f64()));
+            self.history.push(Value::Object(object));
+        }
+    }
+
+    fn save(&mut self, trainer: &Trainer<'_>) -> Result<()> {
+        if let Some(path) = self.checkpoint {
+            trainer.checkpoint().save(path)?;
+            self.saved = Instant::now();
+        }
+        Ok(())
+    }
+}
+
+impl Observer<f32> for Watch<'_> {
+    fn notice(&mut self, event: &Event, trainer: &Trainer<'_>) -> Result<Control> {
+        self.keep(event);
+        let regular = match event {
+            Event::Updated(u) => self.every > 0 && u.update.is_multiple_of(self.every),
+            Event::Settled { .. } => false,
+            _ => true,
+        };
+        let tick = matches!(event, Event::Updated(_)) && self.told.elapsed() > TICK;
+        if (regular || tick) && self.tell(event, regular, trainer) && !self.link.stopped() {
+            return Ok(Control::Stop("stopped by the callback".into()));
+        }
+        match event {
+            Event::Settled { .. } => {
+                if self.saved.elapsed().as_secs_f64() > self.checkpoint_every {
+                    self.save(trainer)?;
+                }
+                if self.link.stopped() {
+                    return Ok(Control::Stop("interrupted".into()));
+                }
+                if self.budget.is_some_and(|b| self.start.elapsed().as_secs_f64() > b) {
+                    return Ok(Control::Stop("the time budget is used up".into()));
+                }
+            }
+            Event::Stopped { .. } => self.save(trainer)?,
+            _ => {}
+        }
+        Ok(Control::Continue)
+    }
+}

@@ -1,0 +1,107 @@
+//! Where computations run: in a pool of the wanted size, without the GIL, while the calling thread listens.
+//!
+//! The calling thread waits for the result, looks for signals and makes the calls into Python: callbacks and progress
+//! bars run where Python expects them, and Ctrl-C reaches a computation that no Python code interrupts.
+
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::time::Duration;
+
+/// How often signals are looked for.
+const LISTEN: Duration = Duration::from_millis(50);
+
+type Call = Box<dyn FnOnce(Python<'_>) -> PyResult<()> + Send>;
+
+/// What a computation knows of the thread that waits for it.
+pub(crate) struct Link<'a> {
+    stop: &'a AtomicBool,
+    calls: Sender<Call>,
+}
+
+impl Link<'_> {
+    /// Whether the computation should end.
+    pub(crate) fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Calls into Python from the waiting thread and waits in turn. An exception stops the computation.
+    pub(crate) fn call<R: Send + 'static>(
+        &self,
+        f: impl FnOnce(Python<'_>) -> PyResult<R> + Send + 'static,
+    ) -> Option<R> {
+        let (answer, result) = mpsc::channel();
+        let call = move |py: Python<'_>| f(py).map(|r| drop(answer.send(r)));
+        self.calls.send(Box::new(call)).ok()?;
+        result.recv().ok()
+    }
+}
+
+/// Carries out `job` on `threads` threads; the exception, if any, is what stopped it (Ctrl-C, or a callback's own).
+pub(crate) fn run<R: Send>(
+    py: Python<'_>,
+    threads: usize,
+    job: impl FnOnce(&Link<'_>) -> R + Send,
+) -> PyResult<(R, Option<PyErr>)> {
+    let pool = pool(threads)?;
+    let stop = AtomicBool::new(false);
+    let (mut result, mut raised) = (None, None);
+    py.detach(|| {
+        let (calls, heard) = mpsc::channel::<Call>();
+        let link = Link { stop: &stop, calls };
+        pool.in_place_scope(|scope| {
+            let slot = &mut result;
+            // The link is dropped when the job is done, which ends the loop below.
+            scope.spawn(move |_| {
+                let link = link;
+                *slot = Some(job(&link));
+            });
+            loop {
+                let outcome = match heard.recv_timeout(LISTEN) {
+                    Ok(call) => Python::attach(call),
+                    Err(RecvTimeoutError::Timeout) => Python::attach(|py| py.check_signals()),
+                    Err(RecvTimeoutError::Disconnected) => break,
+                };
+                if let Err(e) = outcome {
+                    stop.store(true, Ordering::Relaxed);
+                    raised.get_or_insert(e);
+                }
+            }
+        });
+    });
+    let result = result.ok_or_else(|| PyRuntimeError::new_err("the computation gave no result"))?;
+    Ok((result, raised))
+}
+
+/// [`run`] for computations of which nothing is left when they are stopped.
+pub(crate) fn whole<R: Send>(
+    py: Python<'_>,
+    threads: usize,
+    job: impl FnOnce(&Link<'_>) -> harmonium::Result<R> + Send,
+) -> PyResult<R> {
+    match run(py, threads, job)? {
+        (_, Some(raised)) => Err(raised),
+        (result, None) => result.map_err(crate::error::raise),
+    }
+}
+
+/// A pool of this size, made when it is first wanted and kept.
+///
+/// rayon's own pool is never used: its threads do not survive a fork, and a child would wait for them forever. Hence
+/// pools belong to a process. Calls from several Python threads share a pool, so that they do not ask for more cores.
+fn pool(threads: usize) -> PyResult<&'static ThreadPool> {
+    static POOLS: Mutex<Vec<(u32, usize, &'static ThreadPool)>> = Mutex::new(Vec::new());
+    let mut pools = POOLS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let process = std::process::id();
+    if let Some(known) = pools.iter().find(|p| (p.0, p.1) == (process, threads)) {
+        return Ok(known.2);
+    }
+    let built = ThreadPoolBuilder::new().num_threads(threads).build();
+    let pool: &'static ThreadPool =
+        Box::leak(Box::new(built.map_err(|e| crate::error::value("threads", e))?));
+    pools.push((process, threads, pool));
+    Ok(pool)
+}

@@ -1,0 +1,50 @@
+"""Train, sample and judge Boltzmann machines.
+
+>>> import numpy as np, harmonium as hm
+>>> X = np.array([[1, 1, 0, 0], [0, 0, 1, 1]] * 50)
+>>> machine = hm.Machine.rbm(4, 2)               # four visible and two hidden binary units
+>>> run = machine.train(X, updates=2000, learning_rate=0.5)
+>>> likelihood = machine.log_likelihood(X)       # nats per row; with an interval and a verdict
+>>> likelihood.verdict
+'exact'
+
+Where things are: :class:`Machine` has everything one does with a machine; :func:`Binary`, :func:`Spin`, :func:`Potts`,
+:func:`Gaussian`, :func:`ReLU`, :func:`DReLU`, :func:`Binomial` and :func:`Poisson` are the kinds of units;
+:class:`Run`, :class:`LogZ`, :class:`LogLikelihood`, :class:`Diagnosis` and :class:`Trace` are what comes back;
+:func:`set_threads` says how many threads to use. Model files are those of the command line ``harmonium``.
+"""
+
+from ._core import __version__
+from ._machine import LayerInfo, Machine, Moments
+from ._results import Checkpoint, Diagnosis, LogLikelihood, LogZ, Run
+from ._threads import get_threads, set_threads
+from ._trace import Trace
+from ._units import Binary, Binomial, DReLU, Gaussian, Layer, Poisson, Potts, ReLU, Spin, units
+
+load = Machine.load
+
+__all__ = [
+    "Binary",
+    "Binomial",
+    "Checkpoint",
+    "DReLU",
+    "Diagnosis",
+    "Gaussian",
+    "Layer",
+    "LayerInfo",
+    "LogLikelihood",
+    "LogZ",
+    "Machine",
+    "Moments",
+    "Poisson",
+    "Potts",
+    "ReLU",
+    "Run",
+    "Spin",
+    "Trace",
+    "__version__",
+    "get_threads",
+    "load",
+    "set_threads",
+    "units",
+]

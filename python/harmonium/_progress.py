@@ -1,0 +1,68 @@
+"""A progress bar for the terminal and for notebooks, without any other package."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+_WIDTH = 24
+
+
+class Bar:
+    """Shows how far a run has come; quiet where nobody would see it."""
+
+    def __init__(self, show: bool | None) -> None:
+        self._notebook = _in_notebook()
+        seen = self._notebook or (sys.stderr is not None and sys.stderr.isatty())
+        self.shown = seen if show is None else show
+        self._start = time.monotonic()
+        self._handle: Any = None
+        self._first: int | None = None
+        self._drawn = 0.0
+        self._note = ""
+
+    def event(self, event: dict[str, Any], total: int) -> None:
+        """Draws the bar after an event."""
+        if not self.shown:
+            return
+        if self._first is None:
+            self._first = event["update"]
+        if event["event"] == "evaluated":
+            numbers = {k: v for k, v in event.items() if isinstance(v, float) and k != "epoch"}
+            self._note = ", ".join(f"{k} {v:.4g}" for k, v in list(numbers.items())[:2])
+        now = time.monotonic()
+        last = event["event"] == "stopped"
+        if last or now - self._drawn > 0.1:
+            self._drawn = now
+            self._draw(event["update"], total, now - self._start, last)
+
+    def _draw(self, update: int, total: int, seconds: float, last: bool) -> None:
+        part = min(1.0, update / total) if total else 1.0
+        done = update - (self._first or 0)
+        left = seconds * (total - update) / done if done > 0 else 0.0
+        clock = f"{seconds:.0f} s" if last else f"{seconds:.0f} s, {left:.0f} s left"
+        words = f"update {update} of {total} ({clock}) {self._note}"
+        if self._notebook:
+            self._draw_html(part, words)
+            return
+        full = round(part * _WIDTH)
+        bar = "━" * full + "─" * (_WIDTH - full)
+        sys.stderr.write(f"\r{bar} {words}\x1b[K" + ("\n" if last else ""))
+        sys.stderr.flush()
+
+    def _draw_html(self, part: float, words: str) -> None:
+        from IPython.display import HTML, display  # type: ignore[import-not-found]
+
+        bar = HTML(f"<progress value='{part:.4f}' max='1' style='width:20em'></progress> {words}")
+        if self._handle is None:
+            self._handle = display(bar, display_id=True)
+        else:
+            self._handle.update(bar)
+
+
+def _in_notebook() -> bool:
+    """Whether this is an IPython kernel, which shows HTML."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return shell is not None and hasattr(shell, "kernel")

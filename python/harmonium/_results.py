@@ -1,0 +1,217 @@
+"""What training and judging find, with a form for notebooks."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _core
+
+
+def html_table(title: str, rows: Iterable[tuple[str, Any]]) -> str:
+    """A small table with a title."""
+    cells = "".join(
+        f"<tr><th style='text-align:left'>{html.escape(str(k))}</th>"
+        f"<td style='text-align:left'>{html.escape(str(v))}</td></tr>"
+        for k, v in rows
+    )
+    return f"<div><b>{html.escape(title)}</b><table>{cells}</table></div>"
+
+
+@dataclass(frozen=True)
+class LogZ:
+    """ln Z: the best value, the range that holds it at 95 %, and whether that can be relied upon.
+
+    ``verdict`` is ``"exact"`` (enumerated), ``"certified"`` (estimates from both sides agree and every check passed) or
+    ``"not converged"`` (do not rely on the interval; ``reasons`` say why).
+    """
+
+    value: float
+    lower: float
+    upper: float
+    verdict: str
+    reasons: list[str]
+    #: All that was found, as a dict: forward, reverse, bennett, integral, ladder …
+    details: dict[str, Any] = field(repr=False)
+    _found: _core.LogZ = field(repr=False, compare=False)
+
+    @classmethod
+    def _of(cls, found: _core.LogZ) -> LogZ:
+        x = json.loads(found.json())
+        ends = x["interval"]
+        return cls(x["log_z"]["value"], ends["lower"], ends["upper"], x["verdict"], x["reasons"], x, found)
+
+    def __float__(self) -> float:
+        return self.value
+
+    def _repr_html_(self) -> str:
+        rows = [("value", f"{self.value:.4f}"), ("95 %", f"{self.lower:.4f} … {self.upper:.4f}")]
+        rows += [("verdict", self.verdict), ("reasons", "; ".join(self.reasons))]
+        return html_table("ln Z", rows)
+
+
+@dataclass(frozen=True)
+class LogLikelihood:
+    """Mean ln p(v) of data in nats per row, with the range that holds the expectation of a new row at 95 %."""
+
+    mean: float
+    lower: float
+    upper: float
+    verdict: str
+    reasons: list[str]
+    #: ln p(v) of every row.
+    rows: npt.NDArray[np.float64] = field(repr=False)
+    #: Standard error of the mean from the finite data alone.
+    sampling_err: float = field(repr=False)
+    #: The ln Z that was used; ``None`` for conditional machines, which have one for each row.
+    log_z: LogZ | None = field(repr=False)
+
+    @classmethod
+    def _of(cls, text: str, z: LogZ | None) -> LogLikelihood:
+        x = json.loads(text)
+        ends = x["interval"]
+        rows = np.array(x["rows"], dtype=np.float64)
+        return cls(
+            x["mean"], ends["lower"], ends["upper"], x["verdict"], x["reasons"], rows, x["sampling_err"], z
+        )
+
+    def __float__(self) -> float:
+        return self.mean
+
+    def _repr_html_(self) -> str:
+        rows = [
+            ("mean", f"{self.mean:.4f} nats per row"),
+            ("95 %", f"{self.lower:.4f} … {self.upper:.4f}"),
+            ("rows", len(self.rows)),
+            ("verdict", self.verdict),
+            ("reasons", "; ".join(self.reasons)),
+        ]
+        return html_table("log-likelihood", rows)
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Whether chains forget where they started, and whether samples resemble data."""
+
+    verdict: str
+    reasons: list[str]
+    #: Diagnostics of the chains, as a dict.
+    chains: dict[str, Any] = field(repr=False)
+    #: Adversarial accuracy, moments and duplicates of samples against the data, as a dict.
+    samples: dict[str, Any] = field(repr=False)
+
+    @property
+    def ok(self) -> bool:
+        """Whether the chains forget their start."""
+        return self.verdict == "certified"
+
+    def _repr_html_(self) -> str:
+        rows: list[tuple[str, Any]] = [("verdict", self.verdict), ("reasons", "; ".join(self.reasons))]
+        names = ("means", "covariances", "third moments")
+        for name, match in zip(names, self.samples["moments"]):
+            rows.append((f"{name} correlate", _number(match.get("correlation"))))
+        rows.append(("copies of data", _number(self.samples["duplicates"].get("of_training"))))
+        return html_table("chains and samples", rows)
+
+
+def _number(x: Any) -> str:
+    return f"{x:.3f}" if isinstance(x, float) else str(x)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A training run: how it ended, its settings with every choice written out, its learning curve."""
+
+    updates: int
+    reason: str
+    seconds: float
+    #: Every setting, those that were chosen included.
+    settings: dict[str, Any] = field(repr=False)
+    #: Events in order, as dicts: ``event`` is started, updated, evaluated, undone or stopped.
+    history: list[dict[str, Any]] = field(repr=False)
+    #: All that the rest of the run depends on.
+    checkpoint: Checkpoint = field(repr=False)
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C or an exception of the callback stopped it."""
+        return self.reason == "interrupted"
+
+    def curve(self, name: str) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Updates and values of a number in the history, such as ``"train_pseudo_likelihood"``."""
+        points = [(e["update"], e[name]) for e in self.history if e.get(name) is not None]
+        if not points:
+            from ._names import suggestion
+
+            raise KeyError(f"{name!r} is not in the history; {suggestion(name, self.names())}")
+        x, y = zip(*points)
+        return np.array(x, dtype=np.float64), np.array(y, dtype=np.float64)
+
+    def names(self) -> list[str]:
+        """The numbers that the history holds."""
+        found = {k: None for e in self.history for k, v in e.items() if isinstance(v, float)}
+        return [name for name in found if name not in ("seconds", "epoch")]
+
+    def _repr_html_(self) -> str:
+        rows: list[tuple[str, Any]] = [
+            ("updates", self.updates),
+            ("ended", self.reason),
+            ("seconds", f"{self.seconds:.1f}"),
+            ("estimator", _words(self.settings.get("estimator", {}))),
+            ("batch", self.settings.get("batch")),
+            ("learning rate", self.settings.get("rate")),
+        ]
+        last: dict[str, Any] = next((e for e in reversed(self.history) if e["event"] == "evaluated"), {})
+        rows += [(k, f"{v:.4f}") for k, v in last.items() if isinstance(v, float) and k not in ("seconds", "epoch")]
+        return html_table("training run", rows)
+
+
+def _words(named: dict[str, Any]) -> str:
+    rest = ", ".join(f"{k} {v}" for k, v in named.items() if k != "name" and v is not None)
+    return f"{named.get('name', '')}{f' ({rest})' if rest else ''}"
+
+
+class Checkpoint:
+    """All that the rest of a training run depends on: saved, loaded and resumed from, to the bit.
+
+    The file is that of the command line (``checkpoints/last.safetensors`` in a run directory).
+    """
+
+    def __init__(self, found: _core.Checkpoint) -> None:
+        self._core = found
+
+    @classmethod
+    def load(cls, path: Any) -> Checkpoint:
+        """Reads a checkpoint."""
+        return cls(_core.Checkpoint.load(path))
+
+    def save(self, path: Any) -> None:
+        """Writes the checkpoint in one step."""
+        self._core.save(path)
+
+    @property
+    def updates(self) -> int:
+        """Updates done."""
+        return self._core.updates
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings of the run."""
+        found: dict[str, Any] = json.loads(self._core.params())
+        return found
+
+    def __reduce__(self) -> Any:
+        return _restore_checkpoint, (self._core.to_bytes(),)
+
+    def __repr__(self) -> str:
+        return f"Checkpoint(updates={self.updates})"
+
+
+def _restore_checkpoint(data: bytes) -> Checkpoint:
+    return Checkpoint(_core.Checkpoint.from_bytes(data))

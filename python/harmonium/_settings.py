@@ -1,0 +1,127 @@
+"""Settings of a training run: keyword arguments as the compiled part reads them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from . import _core
+from ._names import explain
+
+if TYPE_CHECKING:
+    from ._machine import Machine
+
+REGULARISER = ("l1", "l2", "l1b", "max_norm", "target", "target_strength")
+_NAMED = ("estimator", "optimiser", "schedule", "init", "positive")
+
+
+def train_params(machine: Machine, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that are not ``None``, in the form of ``TrainParams``."""
+    given = {key: _plain(x) for key, x in given.items() if x is not None}
+    out: dict[str, Any] = {}
+    regulariser = {key: given.pop(key) for key in REGULARISER if key in given}
+    if regulariser:
+        out["regulariser"] = regulariser
+    chains = {key: given.pop(key) for key in ("sweeps", "chains") if key in given}
+    estimator = given.pop("estimator", None)
+    if estimator is not None or chains:
+        out["estimator"] = {**_named(estimator if estimator is not None else "pcd", "estimator"), **chains}
+    elif is_class_machine(machine):
+        _hybrid(out, given)
+    if "learning_rate" in given:
+        out["rate"] = given.pop("learning_rate")
+    for key, x in given.items():
+        out[key] = _named(x, key) if key in _NAMED and key != "positive" else x
+    if isinstance(out.get("positive"), str) and out["positive"] in ("chain", "mean_field"):
+        out["positive"] = {"chain": {"sweeps": 5}, "mean_field": {"rounds": 10}}[out["positive"]]
+    if out.get("optimiser", {}).get("name") in ("momentum", "nesterov"):
+        out["optimiser"].setdefault("mu", 0.9)
+    return out
+
+
+def is_class_machine(machine: Machine) -> bool:
+    """Whether the layer ``y`` is a single visible Potts unit."""
+    y = machine.layers.get("y")
+    return y is not None and y.role == "visible" and y.kind == "potts" and y.n == 1
+
+
+def _hybrid(out: dict[str, Any], given: dict[str, Any]) -> None:
+    """How class machines learn where nothing else is said: mostly to tell classes apart, partly to know the data."""
+    out["estimator"] = {"name": "labels", "part": 0.8, "generative": {"name": "pcd"}}
+    if "optimiser" not in given and "learning_rate" not in given:
+        out["optimiser"] = {"name": "adam"}
+        out["rate"] = 0.01
+    given.setdefault("batch", 100)
+    if "epochs" not in given:
+        given.setdefault("updates", 3000)
+
+
+def _named(x: Any, what: str) -> dict[str, Any]:
+    if isinstance(x, str):
+        return {"name": x}
+    if isinstance(x, Mapping) and "name" in x:
+        return {key: _plain(value) for key, value in x.items()}
+    raise TypeError(f"{what}: expected a name, or a dict with a name and settings, got {x!r}")
+
+
+def _plain(x: Any) -> Any:
+    """Numbers of numpy as Python's own."""
+    return x.item() if hasattr(x, "item") and getattr(x, "ndim", 1) == 0 else x
+
+
+def text(params: Mapping[str, Any]) -> str:
+    """The settings as JSON."""
+    try:
+        return json.dumps(params, allow_nan=False)
+    except (TypeError, ValueError) as e:
+        raise ValueError(f"settings: {e}") from None
+
+
+def plan(machine: Machine, rows: _core.Rows, params: Mapping[str, Any], threads: int) -> dict[str, Any]:
+    """The settings checked and complete."""
+    with explained():
+        found: dict[str, Any] = json.loads(_core.plan(machine._core, rows, text(params), threads))
+        return found
+
+
+class explained:
+    """Makes a ``ValueError`` about an unknown name suggest a known one, under the names of the arguments."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if not isinstance(error, ValueError):
+            return
+        message = str(error)
+        better = explain(message)
+        if better.startswith("rate:"):
+            better = f"learning_rate{better[4:]}"
+        better = better.replace("regulariser.", "")
+        if better != message:
+            raise ValueError(better) from None
+
+
+def seconds(time: float | str | None) -> float | None:
+    """Seconds of ``90``, ``"90s"``, ``"5m"`` or ``"1.5h"``.
+
+    >>> seconds("1.5h")
+    5400.0
+    """
+    if time is None:
+        return None
+    scale = 1.0
+    if isinstance(time, str):
+        text = time.strip()
+        number = text.rstrip("abcdefghijklmnopqrstuvwxyz ")
+        unit = text[len(number) :].strip()
+        scales = {"": 1.0, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+        try:
+            scale, time = scales[unit], float(number)
+        except (KeyError, ValueError):
+            raise ValueError(f"time_budget: expected a time such as 90, '90s', '5m' or '1.5h', got {text!r}") from None
+    value = float(time) * scale
+    if not 0 < value < float("inf"):
+        raise ValueError(f"time_budget: expected a positive time, got {time}")
+    return value
