@@ -1,6 +1,6 @@
 //! `harmonium._core`: the compiled part of the Python package, as thin as it can be.
 //!
-//! Objects are immutable ([`machine::Machine`], [`rows::Rows`]), so that arrays can be views of them and threads can share
+//! Objects are immutable (`Machine`, `Rows`), so that arrays can be views of them and threads can share
 //! them. Settings and results with many fields go as JSON. Everything that people see is Python, in `python/harmonium`.
 #![forbid(unsafe_code)]
 #![allow(clippy::too_many_arguments)] // Arguments of Python functions have names.

@@ -12,6 +12,9 @@ use pyo3::types::PyAny;
 /// Rows that are converted at a time, so that a large array of small numbers never becomes a large array of large ones.
 const CHUNK: usize = 1024;
 
+/// Layer, name of the argument, iterable of 2-d arrays that follow each other, known entries.
+type Part<'py> = (usize, String, Bound<'py, PyAny>, Option<PyReadonlyArray2<'py, bool>>);
+
 /// Rows of some layers of a machine.
 #[pyclass(frozen, module = "harmonium._core")]
 pub(crate) struct Rows {
@@ -33,13 +36,8 @@ impl Rows {
 
 #[pymethods]
 impl Rows {
-    /// `layers` are (index, name of the argument, iterable of 2-d arrays that follow each other, known entries).
     #[new]
-    fn py_new(
-        machine: &Machine,
-        layers: Vec<(usize, String, Bound<'_, PyAny>, Option<PyReadonlyArray2<'_, bool>>)>,
-        weights: Option<Vec<f64>>,
-    ) -> PyResult<Self> {
+    fn py_new(machine: &Machine, layers: Vec<Part<'_>>, weights: Option<Vec<f64>>) -> PyResult<Self> {
         let mut batches: Vec<(usize, Batch<f32>, Option<Bits>)> = Vec::new();
         for (l, name, parts, known) in layers {
             let layer = machine.layer(l)?;
