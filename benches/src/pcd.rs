@@ -88,12 +88,13 @@ impl Dense {
         Self::outer(batch, &self.mean, scale, 0.0, &mut self.gradient);
         let mut c = column_sums(&self.mean, HIDDEN);
         let mut b = column_sums(batch, VISIBLE);
-        product(&self.v, &self.w, (BATCH, VISIBLE, HIDDEN), &mut self.h);
-        sample(&mut self.h, &self.c, sweep);
         harmonium_kernels::transpose(&self.w, VISIBLE, HIDDEN, &mut self.wt);
         product(&self.h, &self.wt, (BATCH, HIDDEN, VISIBLE), &mut self.v);
         sample(&mut self.v, &self.b, sweep);
+        // One product serves the sample and the means, as in the library.
         product(&self.v, &self.w, (BATCH, VISIBLE, HIDDEN), &mut self.mean);
+        self.h.copy_from_slice(&self.mean);
+        sample(&mut self.h, &self.c, sweep);
         means(&mut self.mean, &self.c);
         Self::outer(&self.v, &self.mean, -scale, 1.0, &mut self.gradient);
         c.iter_mut().zip(column_sums(&self.mean, HIDDEN)).for_each(|(a, b)| *a -= b);

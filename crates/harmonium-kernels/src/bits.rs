@@ -117,3 +117,14 @@ impl<'a> Rows<'a> {
         column.iter().step_by(self.stride().max(1)).map(|w| w.count_ones() as usize).sum()
     }
 }
+
+/// 64 times the number in bits K·g…K·g+K−1 of a word: how far entry lies from the start of a table of cache lines.
+///
+/// One shift and one mask; written as an index, the multiplication by 64 would be a third operation, which a
+/// look-up from the first-level cache has no time for.
+#[inline(always)]
+pub(crate) fn field_times_64<const K: usize>(word: u64, g: usize) -> usize {
+    let at = K * g;
+    let shifted = if at >= 6 { word >> (at - 6) } else { word << (6 - at) };
+    shifted as usize & (((1 << K) - 1) << 6)
+}

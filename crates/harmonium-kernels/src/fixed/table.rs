@@ -174,10 +174,10 @@ impl<const K: usize, const GROUPS: usize> Inputs for Tables<'_, K, GROUPS> {
     unsafe fn add<V: Vector>(&self, row: usize, mut sum: V) -> V {
         let word = self.words[row] >> self.offset;
         for g in 0..if GROUPS == 0 { self.groups } else { GROUPS } {
-            let entry = (g << K) + ((word >> (K * g)) as usize & ((1 << K) - 1));
-            // SAFETY: entry < (g+1)·2^K ≤ groups·2^K ≤ table.len(), asserted in `new`; the caller promises
-            // the instruction set.
-            sum = unsafe { sum.plus(self.table.get_unchecked(entry)) };
+            let entry = crate::bits::field_times_64::<K>(word, g);
+            // SAFETY: g·2^K + entry/64 < (g+1)·2^K ≤ groups·2^K ≤ table.len(), asserted in `new`, and a row has 64
+            // bytes; the caller promises the instruction set.
+            sum = unsafe { sum.plus(&*self.table.as_ptr().add(g << K).byte_add(entry)) };
         }
         sum
     }

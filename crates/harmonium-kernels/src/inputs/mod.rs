@@ -194,12 +194,13 @@ macro_rules! inputs {
                 let groups = if G == 0 { groups } else { G };
                 assert!(groups <= GROUPS);
                 for (sum, &word) in sums.iter_mut().zip(x.data()[q..].iter().step_by(x.stride())) {
-                    // SAFETY: entries are below GROUPS·2^K by the assertion; the caller promises the instruction set.
+                    // SAFETY: entries have 64 bytes, their numbers are below GROUPS·2^K by the assertion; the caller
+                    // promises the instruction set.
                     unsafe {
                         let mut s = V::load(&sum.0);
                         for g in 0..groups {
-                            let entry = (g << K) + ((word >> (K * g)) as usize & ((1 << K) - 1));
-                            s = s.plus(&table.get_unchecked(entry).0);
+                            let entry = crate::bits::field_times_64::<K>(word, g);
+                            s = s.plus(&(*table.as_ptr().add(g << K).byte_add(entry)).0);
                         }
                         s.store(&mut sum.0);
                     }
