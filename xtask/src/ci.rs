@@ -1,5 +1,6 @@
 //! `cargo xtask ci`: the checks, cheapest first.
 
+use crate::exchange::{self, FEATURES};
 use crate::step::{Outcome, cargo, run, step, succeeds};
 use crate::{doc, examples, formulas};
 use std::process::Command;
@@ -9,15 +10,17 @@ use std::time::Instant;
 type Step = (&'static str, fn() -> Outcome);
 
 /// The steps in their order.
-const STEPS: [Step; 8] = [
+const STEPS: [Step; 10] = [
     ("tools", tools),
     ("format", format),
     ("formulas", formulas::check),
     ("clippy", clippy),
     ("tests", tests),
+    ("light", light),
     ("doctests", doc_tests),
     ("documentation", doc::build),
     ("examples", examples::all),
+    ("exchange", exchange::check),
 ];
 
 /// Runs the named steps, or all of them when none is named; stops at the first failure.
@@ -51,7 +54,7 @@ fn format() -> Outcome {
 }
 
 fn clippy() -> Outcome {
-    let args = ["clippy", "--locked", "--workspace", "--all-targets"];
+    let args = ["clippy", "--locked", "--workspace", "--all-targets", "--features", FEATURES];
     run(cargo(&args).args(["--", "-D", "warnings"]))
 }
 
@@ -59,9 +62,16 @@ fn clippy() -> Outcome {
 /// binary of it would need an interpreter to be linked to.
 fn tests() -> Outcome {
     let args = ["test", "--locked", "--workspace", "--exclude", "harmonium-py", "--no-fail-fast"];
-    run(cargo(&args).args(["--lib", "--bins", "--tests"]))
+    run(cargo(&args).args(["--features", FEATURES, "--lib", "--bins", "--tests"]))
+}
+
+/// Without the heavy readers: their absence is told. The other tests have run with them.
+fn light() -> Outcome {
+    let args = ["test", "--locked", "-p", "harmonium-data", "-p", "harmonium-cli", "--tests"];
+    run(cargo(&args).args(["--", "left_out"]))
 }
 
 fn doc_tests() -> Outcome {
-    run(&mut cargo(&["test", "--locked", "--workspace", "--exclude", "harmonium-py", "--doc"]))
+    let args = ["test", "--locked", "--workspace", "--exclude", "harmonium-py", "--doc"];
+    run(cargo(&args).args(["--features", FEATURES]))
 }

@@ -7,8 +7,10 @@ mod bench;
 mod ci;
 mod doc;
 mod examples;
+mod exchange;
 mod formulas;
 mod step;
+mod venv;
 
 use std::process::ExitCode;
 

@@ -34,7 +34,7 @@ impl Failure {
 
     /// A refusal by the operating system.
     pub(crate) fn io(action: &str, path: &Path, error: &std::io::Error) -> Self {
-        Self::Failed(format!("{}: cannot {action}: {error}{}", path.display(), remedy(error)))
+        Self::Failed(format!("{}: cannot {action}: {}{}", path.display(), cause(error), remedy(error)))
     }
 
     /// Prints the message and gives the exit code.
@@ -48,6 +48,14 @@ impl Failure {
         let _ = quiet;
         let _ = writeln!(std::io::stderr(), "error: {message}");
         ExitCode::from(code)
+    }
+}
+
+/// What the operating system said; the names of temporary files that may stand around it help nobody.
+fn cause(error: &std::io::Error) -> String {
+    match error.get_ref().and_then(|inner| inner.source()) {
+        Some(source) => source.to_string(),
+        None => error.to_string(),
     }
 }
 
@@ -74,7 +82,7 @@ impl From<harmonium_data::Error> for Failure {
     fn from(error: harmonium_data::Error) -> Self {
         match &error {
             harmonium_data::Error::Io { place, action, source } => {
-                Self::Failed(format!("{place}: cannot {action}: {source}{}", remedy(source)))
+                Self::Failed(format!("{place}: cannot {action}: {}{}", cause(source), remedy(source)))
             }
             _ => Self::Failed(error.to_string()),
         }

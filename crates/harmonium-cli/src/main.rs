@@ -23,6 +23,13 @@ use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    // Libraries that panic on damaged files are caught, and what is wrong is told in our own words.
+    let told = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if !harmonium_data::is_shielded() {
+            told(panic);
+        }
+    }));
     let cli = args::Cli::parse();
     let quiet = cli.common.quiet;
     match commands::run(cli) {

@@ -74,9 +74,48 @@ fn samples_go_to_every_format_and_keep_what_is_clamped() {
         13
     );
     place.write("gaps.csv", "v0,v1,v2,v3,v4,v5,v6,v7,v8\n1,1,1,,,,,,\n,,,0,0,0,,,\n");
-    let filled = place.ok("sample run --given gaps.csv --sweeps 50 --tempering 100");
+    let filled = place.ok("sample run --given gaps.csv --sweeps 50 --tempering 5");
     let rows: Vec<&str> = filled.lines().skip(1).collect();
     assert!(rows.len() == 2 && rows[0].starts_with("1,1,1,") && rows[1].contains(",0,0,0,"), "{filled}");
+}
+
+#[test]
+fn replica_exchange_finds_modes_that_plain_chains_miss() {
+    let place = Place::new();
+    // All sites want to be equal, and 1 a little more than 0: two modes far apart.
+    let (n, j, h) = (12, 0.6, 0.15);
+    let mut text = String::new();
+    for i in 0..n {
+        text += &format!("h {i} 0 0\nh {i} 1 {h}\n");
+        for k in i + 1..n {
+            text += &format!("J {i} {k} 0 0 {j}\nJ {i} {k} 1 1 {j}\n");
+        }
+    }
+    place.write("params.dat", text);
+    // ln of the weight of all states with k ones.
+    let ln_weight = |k: usize| {
+        let choose: f64 = (0..k).map(|i| ((n - i) as f64 / (i + 1) as f64).ln()).sum();
+        let pairs = (k * k + (n - k) * (n - k) - n) as f64 / 2.0;
+        choose + h * k as f64 + j * pairs
+    };
+    let z: f64 = (0..=n).map(|k| ln_weight(k).exp()).sum();
+    let exact: f64 = (n / 2 + 1..=n).map(|k| ln_weight(k).exp()).sum::<f64>() / z;
+    let upper = |words: &str| {
+        let csv = place.ok(&format!("sample params.dat -n 1000 --sweeps 300 {words} -q"));
+        let rows = csv.lines().skip(1);
+        let ones = |row: &str| row.split(',').filter(|x| *x == "1").count();
+        rows.filter(|row| ones(row) > n / 2).count() as f64 / 1000.0
+    };
+    // Four standard deviations of a fraction of 1000 independent chains.
+    let spread = 4.0 * (exact * (1.0 - exact) / 1000.0).sqrt();
+    let tempered = upper("--tempering");
+    assert!((tempered - exact).abs() < spread, "{tempered} for {exact}");
+    let plain = upper("");
+    assert!((plain - exact).abs() > 2.0 * spread, "plain chains find {plain} for {exact}");
+    // A temperature is that of the samples, whatever the ladder: in the mode, one flip costs about 11 j / T.
+    let cold = place.ok("sample params.dat -n 200 --sweeps 100 --tempering 4 --temperature 0.2 -q");
+    let is_pure = |row: &str| row.bytes().filter(|b| *b == b'1').count() % n == 0;
+    assert!(cold.lines().skip(1).all(is_pure), "{cold}");
 }
 
 #[test]

@@ -14,14 +14,15 @@ fn model(place: &Place, run: &str) -> serde_json::Value {
     serde_json::json!([v["couplings"], v["layers"]])
 }
 
-/// Starts a run, sends it a signal once it has trained for a while, and waits for it; its exit code.
-fn interrupted(place: &Place, words: &str, run: &str, signal: &str) -> Option<i32> {
+/// Starts a run, sends it a signal once it has trained for a while, and waits for it; its exit code and
+/// what it said.
+fn interrupted(place: &Place, words: &str, run: &str, signal: &str) -> (Option<i32>, String) {
     let binary = assert_cmd::cargo::cargo_bin("harmonium");
-    let mut child = Command::new(binary)
+    let child = Command::new(binary)
         .current_dir(place.dir())
         .args(words.split_whitespace())
         .stdout(Stdio::null())
-        .stderr(Stdio::null())
+        .stderr(Stdio::piped())
         .spawn()
         .unwrap();
     let metrics = place.path(run).join("metrics.jsonl");
@@ -30,15 +31,19 @@ fn interrupted(place: &Place, words: &str, run: &str, signal: &str) -> Option<i3
         std::thread::sleep(Duration::from_millis(2));
     }
     Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
-    child.wait().unwrap().code()
+    let output = child.wait_with_output().unwrap();
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
 #[test]
 fn ctrl_c_saves_and_the_run_ends_as_if_undisturbed() {
     let place = Place::new();
     place.ok(&format!("{RUN} whole"));
-    let code = interrupted(&place, &format!("{RUN} part"), "part", "-INT");
+    let words = RUN.replace("--quiet", "");
+    let (code, said) = interrupted(&place, &format!("{words} part"), "part", "-INT");
     assert_eq!(code, Some(130));
+    assert!(said.contains("interrupted after update"), "{said}");
+    assert!(said.contains("go on with: harmonium train part"), "{said}");
     assert!(place.path("part/checkpoints/last.safetensors").is_file());
     // What is there after an interruption is a model, too.
     place.ok("sample part -n 2 --sweeps 5");
@@ -62,7 +67,7 @@ fn ctrl_c_saves_and_the_run_ends_as_if_undisturbed() {
 fn a_killed_run_starts_again_from_what_it_saved() {
     let place = Place::new();
     place.ok(&format!("{RUN} whole"));
-    assert_eq!(interrupted(&place, &format!("{RUN} part"), "part", "-KILL"), None);
+    assert_eq!(interrupted(&place, &format!("{RUN} part"), "part", "-KILL").0, None);
     place.ok("train part --quiet --threads 1");
     assert_eq!(model(&place, "part"), model(&place, "whole"));
 }

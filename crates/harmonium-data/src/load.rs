@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::cells::{Cell, Cells};
+use crate::read::blocks::{BlockSource, NpySource};
 use crate::read::{self, Grid, Part};
 use crate::schema::infer::infer;
 use crate::table::build::build;
@@ -49,8 +50,8 @@ impl Default for ReadOptions {
 /// Reads the data of this name (see [`DataName`]), in parts when it has some.
 pub fn load(name: &str, options: &ReadOptions) -> Result<Dataset> {
     let name = DataName::parse(name)?;
-    if is_parquet(&name)? {
-        let mut blocks = RowBlocks::open(&name.text, BLOCK_ROWS, options)?;
+    if let Some(rows) = block_rows(&name)? {
+        let mut blocks = RowBlocks::open(&name.text, rows, options)?;
         return Ok(Dataset::whole(blocks.read_all()?));
     }
     match made(&name, options.seed)? {
@@ -61,14 +62,25 @@ pub fn load(name: &str, options: &ReadOptions) -> Result<Dataset> {
 
 /// Rows of a Parquet file that are read at a time when all of them are wanted: its entries take more room
 /// than the table that is made of them.
-const BLOCK_ROWS: usize = 4096;
+const PARQUET_ROWS: usize = 4096;
+/// The same for npy, in bytes.
+const NPY_BYTES: usize = 16 << 20;
 
-fn is_parquet(name: &DataName) -> Result<bool> {
-    let Source::File { path, format: Format::Parquet } = &name.source else {
-        return Ok(false);
-    };
-    read::no_part(name.part.as_deref(), Format::Parquet, &Place::file(path))?;
-    Ok(true)
+/// How many rows at a time to read the file in; `None` if it has to be read whole.
+fn block_rows(name: &DataName) -> Result<Option<usize>> {
+    let Source::File { path, format } = &name.source else { return Ok(None) };
+    match format {
+        Format::Parquet => {
+            read::no_part(name.part.as_deref(), Format::Parquet, &Place::file(path))?;
+            Ok(Some(PARQUET_ROWS))
+        }
+        // Packed files and those in Fortran order have no rows to read, and what is damaged is told elsewhere.
+        Format::Npy if name.part.is_none() => {
+            let source = NpySource::open(path, &Place::file(path)).ok().filter(|s| s.rows() > 0);
+            Ok(source.map(|s| (NPY_BYTES / s.row_bytes().max(1)).max(1)))
+        }
+        _ => Ok(None),
+    }
 }
 
 /// Reads the data of this name as one table: all parts, or the part after the colon.
@@ -83,8 +95,8 @@ pub fn load_all(name: &str, options: &ReadOptions) -> Result<Table> {
 /// `options.overrides` says to ignore it.
 pub fn load_like(name: &str, schema: &Arc<Schema>, options: &ReadOptions) -> Result<Table> {
     let name = DataName::parse(name)?;
-    if is_parquet(&name)? {
-        return RowBlocks::open_like(&name.text, BLOCK_ROWS, schema, options)?.read_all();
+    if let Some(rows) = block_rows(&name)? {
+        return RowBlocks::open_like(&name.text, rows, schema, options)?.read_all();
     }
     let grids = match made(&name, options.seed)? {
         Some(set) => vec![Grid::new(Part::Train, TableCells::new(set.into_all()?, &name.text))],

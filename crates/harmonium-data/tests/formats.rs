@@ -117,7 +117,7 @@ fn parquet_with_every_codec() {
 
 #[cfg(not(feature = "parquet"))]
 #[test]
-fn a_missing_feature_is_named() {
+fn a_reader_that_was_left_out_is_named() {
     let message = load_all(&fixture("zstd.parquet"), &ReadOptions::default()).unwrap_err().to_string();
     assert!(message.contains("cargo feature `parquet`"), "{message}");
 }

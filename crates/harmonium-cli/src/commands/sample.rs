@@ -1,5 +1,6 @@
 //! `sample`: draws from a model, freely or with some columns given.
 
+use super::replicas::{Plain, Replicas, Source};
 use crate::args::Common;
 use crate::commands::data::write_table;
 use crate::data::DataArgs;
@@ -25,6 +26,7 @@ pub(crate) const SWEEPS: usize = 1000;
   harmonium sample runs/digits -n 10000 --chains 100 --between 20 -o samples.npy
   harmonium sample runs/table --clamp age=41 --clamp smoker=yes -n 3
   harmonium sample runs/table --given half.csv            one sample for each row, gaps filled
+  harmonium sample runs/table -n 1000 --tempering         where plain chains do not mix
   harmonium sample runs/family -n 50 --temperature 0.8 -o new.fasta")]
 pub(crate) struct SampleArgs {
     /// A run, or a model file
@@ -45,10 +47,11 @@ pub(crate) struct SampleArgs {
     /// Temperature: below 1 samples are more typical, above 1 more varied
     #[arg(long, default_value_t = 1.0, value_name = "T")]
     temperature: f64,
-    /// Cool the chains down from high temperature in this many steps before the first sample, so that
-    /// they find all modes
-    #[arg(long, value_name = "STEPS", num_args = 0..=1, default_missing_value = "1000")]
-    tempering: Option<usize>,
+    /// Replica exchange: every chain has partners at this many temperatures, the hottest of which move freely,
+    /// and trades places with them after every sweep, so that all modes are found [default if given: 12]
+    #[arg(long, value_name = "TEMPERATURES", num_args = 0..=1, default_missing_value = "12",
+          value_parser = clap::value_parser!(u16).range(2..=1000))]
+    tempering: Option<u16>,
     /// A column and its value, kept in every sample; may be repeated
     #[arg(long, value_name = "COLUMN=VALUE")]
     clamp: Vec<String>,
@@ -106,31 +109,34 @@ impl SampleArgs {
             Some(table) => clamp_rows(machine, layout, table, &mut states)?,
             None => clamp_columns(machine, layout, &self.clamp, &mut states)?,
         };
-        let mut chains = Chains::new(states, seed, purpose::USER);
-        let beta = 1.0 / self.temperature;
-        if let Some(steps) = self.tempering {
-            for k in 0..steps {
-                let part = (k + 1) as f64 / steps as f64;
-                chains.sweep(&machine.at(beta * part), &clamps, 1)?;
-            }
+        // E is linear in the parameters: a temperature is a factor, and the ladder starts at 1 all the same.
+        let mut machine = machine.clone();
+        if self.temperature != 1.0 {
+            let mut parameters = machine.parameters();
+            parameters.scale((1.0 / self.temperature) as f32);
+            machine.set_parameters(&parameters)?;
         }
-        self.collect(model, chains, &clamps, beta, n)
+        let mut source: Box<dyn Source> = match self.tempering {
+            Some(rungs) => {
+                Box::new(Replicas::new(machine, clamps, states, usize::from(rungs), seed, self.sweeps)?)
+            }
+            None => {
+                Box::new(Plain { machine, clamps, chains: Chains::new(states, seed, purpose::USER) })
+            }
+        };
+        let table = self.collect(model, &mut *source, n)?;
+        if !common.quiet {
+            source.tell();
+        }
+        Ok(table)
     }
 
-    fn collect(
-        &self,
-        model: &Model,
-        mut chains: Chains,
-        clamps: &Clamps,
-        beta: f64,
-        n: usize,
-    ) -> Result<Table> {
-        let tempered = model.machine.at(beta);
-        chains.sweep(&tempered, clamps, self.sweeps)?;
-        let mut all = model.layout.table(&model.machine, chains.states())?;
+    fn collect(&self, model: &Model, source: &mut dyn Source, n: usize) -> Result<Table> {
+        source.sweep(self.sweeps)?;
+        let mut all = model.layout.table(&model.machine, source.states())?;
         while all.rows() < n {
-            chains.sweep(&tempered, clamps, self.between.max(1))?;
-            all.append(&model.layout.table(&model.machine, chains.states())?)?;
+            source.sweep(self.between.max(1))?;
+            all.append(&model.layout.table(&model.machine, source.states())?)?;
         }
         Ok(if all.rows() > n { all.slice(0..n)? } else { all })
     }

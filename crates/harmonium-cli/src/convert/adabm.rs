@@ -22,7 +22,8 @@ struct Line<'t> {
 
 fn lines(text: &str) -> Result<Vec<Line<'_>>, String> {
     let mut out = Vec::new();
-    for (number, line) in text.lines().enumerate().filter(|(_, l)| !l.trim().is_empty()) {
+    let told = |line: &str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
+    for (number, line) in text.lines().enumerate().filter(|(_, line)| told(line)) {
         let words: Vec<&str> = line.split_whitespace().collect();
         let bad =
             || format!("line {}: got {line:?}, expected `J i j a b value` or `h i a value`", number + 1);
@@ -174,7 +175,7 @@ mod tests {
 
     #[test]
     fn text_comes_back() {
-        let text = "J 0 1 A C 0.5\nJ 0 2 - G -1.25\nh 0 A 0.1\nh 1 - 2\nh 2 U 3\n";
+        let text = "# a note\nJ 0 1 A C 0.5\nJ 0 2 - G -1.25\nh 0 A 0.1\nh 1 - 2\nh 2 U 3\n";
         let read = parse(text).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(read.machine.layer(0).kind(), Kind::Potts { q: 5 });
         let again = bytes(&read.machine, read.schema.as_ref().unwrap()).unwrap();

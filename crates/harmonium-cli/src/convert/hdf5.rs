@@ -4,8 +4,7 @@ use super::{Foreign, Format, layer, parts, rbm};
 use crate::error::{Failure, Result};
 use harmonium::{Kind, Layer, Machine};
 use ndarray::{Array1, Array2};
-use rust_hdf5::{DatatypeMessage, H5File};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use rust_hdf5::{ByteOrder, DatatypeMessage, H5File};
 use std::path::Path;
 
 /// Calls the library; its errors, and its panics on damaged files, become failures.
@@ -13,10 +12,10 @@ fn guarded<T>(path: &Path, call: impl FnOnce() -> rust_hdf5::Result<T>) -> Resul
     let bad = |why: String| {
         Failure::new(format!("{}: HDF5: {why}; the file is damaged or holds no model", path.display()))
     };
-    match catch_unwind(AssertUnwindSafe(call)) {
-        Ok(Ok(value)) => Ok(value),
-        Ok(Err(e)) => Err(bad(e.to_string())),
-        Err(_) => Err(bad("not readable".into())),
+    match harmonium_data::shielded(call) {
+        Some(Ok(value)) => Ok(value),
+        Some(Err(e)) => Err(bad(e.to_string())),
+        None => Err(bad("not readable".into())),
     }
 }
 
@@ -52,12 +51,11 @@ impl Reader<'_> {
         let kind = guarded(self.path, || set.datatype())?;
         let bytes = guarded(self.path, || set.read_raw_bytes())?;
         let numbers = match kind {
-            DatatypeMessage::FloatingPoint { size: 4, .. } => bytes
-                .chunks_exact(4)
-                .map(|b| f32::from_le_bytes(b.try_into().expect("four")).into())
-                .collect(),
-            DatatypeMessage::FloatingPoint { size: 8, .. } => {
-                bytes.chunks_exact(8).map(|b| f64::from_le_bytes(b.try_into().expect("eight"))).collect()
+            DatatypeMessage::FloatingPoint { size: 4, byte_order, .. } => {
+                words(&bytes, byte_order).map(|b| f32::from_le_bytes(b).into()).collect()
+            }
+            DatatypeMessage::FloatingPoint { size: 8, byte_order, .. } => {
+                words(&bytes, byte_order).map(f64::from_le_bytes).collect()
             }
             _ => return Err(self.bad(format!("data set {name:?} holds no reals of 4 or 8 bytes"))),
         };
@@ -71,6 +69,18 @@ impl Reader<'_> {
         let words = guarded(self.path, || self.file.dataset(name)?.read_strings_lossy())?;
         Ok(words.into_iter().next().unwrap_or_default())
     }
+}
+
+/// Words of N bytes, the least significant byte first.
+fn words<const N: usize>(bytes: &[u8], order: ByteOrder) -> impl Iterator<Item = [u8; N]> {
+    let (words, _) = bytes.as_chunks::<N>();
+    words.iter().map(move |&word| {
+        let mut word = word;
+        if order == ByteOrder::BigEndian {
+            word.reverse();
+        }
+        word
+    })
 }
 
 /// Reads a file of either program.

@@ -47,6 +47,11 @@ impl NpySource {
         }
         Ok(Self { place: place.clone(), file, layout, offset: offset as u64 })
     }
+
+    /// Bytes of a row as the file stores it.
+    pub(crate) fn row_bytes(&self) -> usize {
+        self.layout.cols() * self.layout.dtype.size()
+    }
 }
 
 impl BlockSource for NpySource {
@@ -59,7 +64,7 @@ impl BlockSource for NpySource {
     }
 
     fn read(&mut self, rows: Range<usize>) -> Result<Box<dyn Cells>> {
-        let row_bytes = self.layout.cols() * self.layout.dtype.size();
+        let row_bytes = self.row_bytes();
         let mut bytes = vec![0; rows.len() * row_bytes];
         let at = self.offset + (rows.start * row_bytes) as u64;
         self.file

@@ -56,6 +56,8 @@ impl CsvCells {
         };
         let mut record = csv::StringRecord::new();
         let mut first: Option<csv::StringRecord> = None;
+        // The line behind the last record.
+        let mut next = 1;
         loop {
             match reader.read_record(&mut record) {
                 Ok(true) => {}
@@ -65,6 +67,7 @@ impl CsvCells {
             match &first {
                 None => {
                     first = Some(record.clone());
+                    next = reader.position().line();
                     continue;
                 }
                 Some(start) if cells.names.is_empty() => {
@@ -73,7 +76,11 @@ impl CsvCells {
                 }
                 Some(_) => {}
             }
-            cells.push(&record, line_of(&record, reader.position().line()))?;
+            let after = reader.position().line();
+            let line = line_of(&record, after);
+            cells.push_blank(next..line)?;
+            cells.push(&record, line)?;
+            next = after;
         }
         if let Some(start) = &first
             && cells.names.is_empty()
@@ -81,6 +88,7 @@ impl CsvCells {
             let header = dialect.header.unwrap_or_else(|| is_header(start, None));
             cells.begin(start, header)?;
         }
+        cells.push_blank(next..reader.position().line())?;
         if cells.rows.is_empty() {
             return Err(Error::empty(
                 place,
@@ -103,6 +111,15 @@ impl CsvCells {
         match header {
             true => Ok(()),
             false => self.push(first, 1),
+        }
+    }
+
+    /// Empty lines: nothing in most tables, but in one of a single column each is a row that lacks its entry.
+    fn push_blank(&mut self, mut lines: std::ops::Range<u64>) -> Result<()> {
+        let blank = csv::StringRecord::from(vec![""]);
+        match self.names.len() {
+            1 => lines.try_for_each(|line| self.push(&blank, line)),
+            _ => Ok(()),
         }
     }
 
@@ -271,6 +288,19 @@ mod tests {
             ]
         );
         assert_eq!(cells.locate(0).line, Some(2));
+    }
+
+    #[test]
+    fn an_empty_line_of_a_single_column_is_a_missing_entry() {
+        for (text, rows) in
+            [("a\n1\n\n0\n", 3), ("a\r\n1\r\n\r\n\r\n0", 4), ("1\n\n0\n\n", 4), ("\n\na\n1\n\"\"\n", 2)]
+        {
+            let cells = read(text).unwrap();
+            assert_eq!(cells.rows(), rows, "{text:?}");
+            assert_eq!(cells.cell(0, 0), Cell::Number(1.0), "{text:?}");
+            assert_eq!(cells.cell(1, 0), Cell::Missing, "{text:?}");
+        }
+        assert_eq!(read("a,b\n1,2\n\n3,4\n\n").unwrap().rows(), 2);
     }
 
     #[test]

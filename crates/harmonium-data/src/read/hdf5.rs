@@ -1,6 +1,5 @@
 //! HDF5 in the layout of `rbms`: `samples`, `labels`, `variable_type`; other data sets by their name.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use rust_hdf5::{ByteOrder, DatatypeMessage, H5Dataset, H5File, StorageLayout};
@@ -8,7 +7,7 @@ use rust_hdf5::{ByteOrder, DatatypeMessage, H5Dataset, H5File, StorageLayout};
 use super::array::{Array, Dtype, Layout};
 use super::container::Container;
 use super::npz::MAX_RATIO;
-use crate::{Error, Kind, Place, Result};
+use crate::{Error, Kind, Place, Result, shielded};
 
 pub(crate) struct Hdf5 {
     place: Place,
@@ -145,9 +144,9 @@ fn stored(datatype: &DatatypeMessage, place: &Place) -> Result<(Dtype, bool)> {
 
 /// Calls the library; its errors, and its panics on files made to break it, become errors of this crate.
 fn guarded<T>(place: &Place, call: impl FnOnce() -> rust_hdf5::Result<T>) -> Result<T> {
-    match catch_unwind(AssertUnwindSafe(call)) {
-        Ok(Ok(value)) => Ok(value),
-        Ok(Err(error)) => Err(Error::corrupt(place, format!("HDF5: {error}"))),
-        Err(_) => Err(Error::corrupt(place, "not a readable HDF5 file")),
+    match shielded(call) {
+        Some(Ok(value)) => Ok(value),
+        Some(Err(error)) => Err(Error::corrupt(place, format!("HDF5: {error}"))),
+        None => Err(Error::corrupt(place, "not a readable HDF5 file")),
     }
 }

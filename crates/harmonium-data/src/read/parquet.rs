@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::fs::File;
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use ::parquet::basic::{ConvertedType, LogicalType, Type};
@@ -19,7 +18,7 @@ use ::parquet::schema::types::ColumnDescriptor;
 use super::blocks::BlockSource;
 use crate::cells::{Cell, Cells};
 use crate::table::TextColumn;
-use crate::{Error, Place, Result};
+use crate::{Error, Place, Result, shielded};
 
 /// Run lengths could claim billions of entries in a few bytes; a file that is not made to do so, with its
 /// header and footer, stays far below this.
@@ -144,8 +143,7 @@ fn broken(place: &Place, error: &ParquetError) -> Error {
 
 /// Calls the library; its panics on files made to break it become errors of this crate.
 fn guarded<T>(place: &Place, call: impl FnOnce() -> Result<T>) -> Result<T> {
-    catch_unwind(AssertUnwindSafe(call))
-        .unwrap_or_else(|_| Err(Error::corrupt(place, "not a readable Parquet file")))
+    shielded(call).unwrap_or_else(|| Err(Error::corrupt(place, "not a readable Parquet file")))
 }
 
 /// The entries of one column.
