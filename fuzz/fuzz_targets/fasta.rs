@@ -1,8 +1,4 @@
-//! Any bytes as fasta: an error or a table, never a panic.
+//! The target `fasta` for libfuzzer.
 #![no_main]
 
-use harmonium_data::{Format, ReadOptions, read_bytes};
-
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let _ = read_bytes(bytes.to_vec(), Format::Fasta, None, &ReadOptions::default());
-});
+libfuzzer_sys::fuzz_target!(init: harmonium_fuzz::hush(), |bytes: &[u8]| harmonium_fuzz::fasta(bytes));

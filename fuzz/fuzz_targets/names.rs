@@ -1,8 +1,4 @@
-//! Any text as a data name: an error or a source, never a panic.
+//! The target `names` for libfuzzer.
 #![no_main]
 
-use harmonium_data::DataName;
-
-libfuzzer_sys::fuzz_target!(|text: &str| {
-    let _ = DataName::parse(text);
-});
+libfuzzer_sys::fuzz_target!(init: harmonium_fuzz::hush(), |bytes: &[u8]| harmonium_fuzz::names(bytes));

@@ -1,8 +1,4 @@
-//! Any bytes as npz: an error or a table, never a panic.
+//! The target `npz` for libfuzzer.
 #![no_main]
 
-use harmonium_data::{Format, ReadOptions, read_bytes};
-
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let _ = read_bytes(bytes.to_vec(), Format::Npz, None, &ReadOptions::default());
-});
+libfuzzer_sys::fuzz_target!(init: harmonium_fuzz::hush(), |bytes: &[u8]| harmonium_fuzz::npz(bytes));

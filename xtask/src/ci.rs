@@ -2,7 +2,7 @@
 
 use crate::exchange::{self, FEATURES};
 use crate::step::{Outcome, cargo, run, step, succeeds};
-use crate::{doc, examples, formulas};
+use crate::{browser, doc, examples, formulas};
 use std::process::Command;
 use std::time::Instant;
 
@@ -10,7 +10,7 @@ use std::time::Instant;
 type Step = (&'static str, fn() -> Outcome);
 
 /// The steps in their order.
-const STEPS: [Step; 10] = [
+const STEPS: [Step; 12] = [
     ("tools", tools),
     ("format", format),
     ("formulas", formulas::check),
@@ -20,6 +20,8 @@ const STEPS: [Step; 10] = [
     ("doctests", doc_tests),
     ("documentation", doc::build),
     ("examples", examples::all),
+    ("fuzz", fuzz),
+    ("browser", browser::check),
     ("exchange", exchange::check),
 ];
 
@@ -74,4 +76,9 @@ fn light() -> Outcome {
 fn doc_tests() -> Outcome {
     let args = ["test", "--locked", "--workspace", "--exclude", "harmonium-py", "--doc"];
     run(cargo(&args).args(["--features", FEATURES]))
+}
+
+/// Every fuzz target for some seconds. Blind changes on the toolchain at hand: `cargo fuzz` would need nightly.
+fn fuzz() -> Outcome {
+    run(&mut cargo(&["run", "--locked", "-p", "harmonium-fuzz", "--bin", "harmonium-fuzz", "--", "4"]))
 }

@@ -4,6 +4,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)] // Talking to the developer is its job.
 
 mod bench;
+mod browser;
 mod ci;
 mod doc;
 mod examples;

@@ -60,6 +60,9 @@ pub(crate) struct MachineConfig {
     /// What the units of count columns are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) counts: Option<String>,
+    /// Whether the levels of a deep machine are trained one after the other before the whole is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) pretrain: Option<bool>,
 }
 
 /// Which couplings a machine has.

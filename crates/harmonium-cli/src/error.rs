@@ -51,11 +51,12 @@ impl Failure {
     }
 }
 
-/// What the operating system said; the names of temporary files that may stand around it help nobody.
+/// What the operating system said; the name of a temporary file that may stand behind it helps nobody.
 fn cause(error: &std::io::Error) -> String {
-    match error.get_ref().and_then(|inner| inner.source()) {
-        Some(source) => source.to_string(),
-        None => error.to_string(),
+    let text = error.to_string();
+    match text.split_once(" at path \"") {
+        Some((cause, _)) => cause.into(),
+        None => text,
     }
 }
 

@@ -50,6 +50,13 @@ pub(crate) fn is_shown() -> bool {
     std::io::stdout().is_terminal()
 }
 
+/// Columns of the terminal, or what fits most pages.
+pub(crate) fn width() -> usize {
+    console::Term::stdout()
+        .size_checked()
+        .map_or(100, |(_, columns)| usize::from(columns).clamp(20, 160))
+}
+
 /// A duration for people: `0.4 s`, `12 s`, `3 min 05 s`, `2 h 10 min`.
 pub(crate) fn duration(seconds: f64) -> String {
     let whole = seconds.round() as u64;

@@ -1,4 +1,4 @@
-//! What a person sees while a machine trains: one live line on a terminal, plain lines elsewhere.
+//! What a person sees while a machine trains: two live lines on a terminal, plain lines elsewhere.
 
 use crate::output::{duration, grouped, is_live, say};
 use harmonium::train::{Control, Event, Observer, Trainer};
@@ -31,7 +31,8 @@ impl Progress {
         let bar = (!quiet && is_live()).then(|| {
             let bar =
                 ProgressBar::with_draw_target(Some(updates), ProgressDrawTarget::stderr_with_hz(8));
-            let style = ProgressStyle::with_template("{bar:24.cyan/dim} {percent:>3}% {msg}");
+            let style =
+                ProgressStyle::with_template("{bar:32.cyan/dim} {percent:>3}% · {prefix}\n{wide_msg}");
             bar.set_style(style.expect("a valid template").progress_chars("━╸─"));
             bar.enable_steady_tick(Duration::from_millis(250));
             bar
@@ -59,15 +60,25 @@ impl Progress {
         }
     }
 
-    /// Rate, time left, likelihood, gradient, chains: the words of the live line.
-    fn words(&self, update: u64, updates: u64) -> String {
+    /// Rate and time left.
+    fn pace(&self, update: u64, updates: u64) -> String {
         let rate = (update - self.first) as f64 / self.start.elapsed().as_secs_f64().max(1e-9);
-        let mut words = vec![format!("{} upd/s", grouped(rate.round() as u64))];
-        if rate > 0.0 {
-            words.push(format!("{} left", duration((updates - update) as f64 / rate)));
+        // Large machines make less than one update in a second.
+        let words = match rate < 10.0 {
+            true => format!("{rate:.1} upd/s"),
+            false => format!("{} upd/s", grouped(rate.round() as u64)),
+        };
+        match rate > 0.0 {
+            true => format!("{words} · {} left", duration((updates - update) as f64 / rate)),
+            false => words,
         }
+    }
+
+    /// Likelihood, gradient, chains.
+    fn state(&self) -> String {
+        let mut words = Vec::new();
         if let Some(last) = self.likelihood.last() {
-            words.push(format!("{} {last:.2} {}", self.name, sparkline(&self.likelihood, 12)));
+            words.push(format!("{} {last:.2} {}", self.name, sparkline(&self.likelihood, 16)));
         }
         words.push(format!("|g| {:.3}", self.gradient));
         if !self.health.is_empty() {
@@ -111,12 +122,13 @@ impl Observer<f32> for Progress {
                 if let Some(bar) = &self.bar {
                     bar.set_position(u.update);
                     if bar.position() % 16 == 0 || updates < 1000 {
-                        bar.set_message(self.words(u.update, updates));
+                        bar.set_prefix(self.pace(u.update, updates));
+                        bar.set_message(self.state());
                     }
                 } else if !self.quiet && self.said.elapsed().as_secs_f64() > CALM {
                     self.said = Instant::now();
                     let done = format!("update {} of {}", grouped(u.update), grouped(updates));
-                    self.line(&format!("{done} · {}", self.words(u.update, updates)));
+                    self.line(&format!("{done} · {} · {}", self.pace(u.update, updates), self.state()));
                 }
             }
             Event::Evaluated(e) => {

@@ -246,6 +246,14 @@ fn reports_are_one_file_without_network() {
     // Nothing is fetched: no address but the name space of SVG.
     assert_eq!(page.matches("http").count(), page.matches("http://www.w3.org/2000/svg").count());
     assert!(!page.contains("<script") && !page.contains("url("));
+    // Rows of other tables stand beside each other as text.
+    place.write("t.csv", "height,colour\n1.52,red\n1.81,blue\n1.75,red\n1.66,green\n");
+    place.ok("train t.csv --hidden 3 --updates 20 -o table -q");
+    place.ok("report table -q");
+    let page = place.read("table/report.html");
+    for part in ["Data and samples", ">colour = green<", ">1.810<"] {
+        assert!(page.contains(part), "{part}");
+    }
 }
 
 #[test]
@@ -291,6 +299,23 @@ fn mixed_columns_and_gaps_train_one_machine() {
     assert_eq!(kinds, ["Gaussian", "Potts(3)", "Binary", "Binomial(3)", "Binary"]);
     let csv = place.ok("sample run -n 4 --clamp colour=blue --clamp smokes=yes --sweeps 50");
     assert!(csv.lines().skip(1).all(|l| l.contains("blue,yes")), "{csv}");
+}
+
+#[test]
+fn deep_machines_start_from_their_levels() {
+    let place = Place::new();
+    let words = "train bars-and-stripes:3x3 --hidden 8,4 --updates 300 --estimator pcd";
+    let ran = place.run(&format!("{words} -o run"));
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.err.contains("level 1 of 2") && ran.err.contains("level 2 of 2"), "{}", ran.err);
+    assert!(place.read("run/config.toml").contains("pretrain = true"));
+    place.ok("train --config run/config.toml -o again -q --threads 1");
+    let layers = |run: &str| place.json(&format!("inspect {run}"))["couplings"].clone();
+    assert_eq!(layers("run"), layers("again"));
+    let plain = place.read("run/config.toml").replace("pretrain = true", "pretrain = false");
+    place.write("plain.toml", plain);
+    place.ok("train --config plain.toml -o plain -q");
+    assert_ne!(layers("run"), layers("plain"));
 }
 
 #[test]

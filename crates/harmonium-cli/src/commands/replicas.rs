@@ -69,7 +69,7 @@ impl Source for Replicas {
             if self.adapting > 0 {
                 self.adapting -= 1;
                 // Often enough to settle, seldom enough for the acceptance to be known.
-                if self.adapting % 25 == 0 {
+                if self.adapting.is_multiple_of(25) {
                     self.ladder.adapt();
                 }
             }

@@ -7,7 +7,7 @@ use crate::data::DataArgs;
 use crate::error::{Failure, Result};
 use crate::layout::Layout;
 use crate::model::Model;
-use crate::output::{is_shown, nearest, put};
+use crate::output::{is_shown, nearest, put, width};
 use crate::picture;
 use clap::Args;
 use harmonium::sample::purpose;
@@ -148,7 +148,7 @@ fn draw(table: &Table) -> Result<bool> {
     else {
         return Ok(false);
     };
-    let across = (100 / (images[0].width + 2)).max(1);
+    let across = (width() / (images[0].width + 2)).max(1);
     for line in picture::Picture::grid(&images, across, 2, 0.0).half_blocks() {
         put!("{line}")?;
     }

@@ -2,6 +2,7 @@
 
 mod flags;
 mod job;
+mod pretrain;
 mod watch;
 
 pub(crate) use flags::TrainArgs;

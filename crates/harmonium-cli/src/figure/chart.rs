@@ -221,8 +221,8 @@ impl Chart {
                 "<text x=\"{right:.1}\" y=\"15\" text-anchor=\"end\" style=\"fill:var(--ink)\">{}</text>",
                 escape(name)
             );
-            // Letters of a sans at 12 px are about 6.4 px wide.
-            right -= 6.4 * name.chars().count() as f64 + 18.0;
+            // Letters of a sans at 12 px are at most about 7 px wide.
+            right -= 7.0 * name.chars().count() as f64 + 18.0;
             let _ = write!(
                 out,
                 "<rect x=\"{right:.1}\" y=\"5\" width=\"11\" height=\"11\" rx=\"2\" style=\"fill:var(--c{})\"/>",

@@ -4,10 +4,12 @@ mod axis;
 pub(crate) mod chart;
 mod logo;
 mod pictures;
+mod tables;
 
 pub(crate) use chart::{Chart, Scale};
 pub(crate) use logo::logo;
 pub(crate) use pictures::{diverging, heat_map, image_grid};
+pub(crate) use tables::{named_heat_map, rows};
 
 /// Colours and strokes of all charts, for light and dark. A page has it once, a file of its own has it inside.
 pub(crate) const STYLE: &str = "\

@@ -69,7 +69,8 @@ pub(super) fn section(m: &Material<'_>) -> Result<Section> {
         figures.push(("gradient".into(), chart.line(norm, 2, None).svg()));
     }
     let gap = series(&events, "evaluated", "free_energy_gap");
-    if !gap.is_empty() {
+    let has_gap = !gap.is_empty();
+    if has_gap {
         let chart = Chart::new("update", "free energy, validation − training (nats)");
         figures.push(("free-energy-gap".into(), chart.line(gap, 3, None).svg()));
     }
@@ -81,7 +82,7 @@ pub(super) fn section(m: &Material<'_>) -> Result<Section> {
     if undone > 0 {
         words += &format!("{undone} updates were undone because they would have spoilt the model. ");
     }
-    if figures.len() > 2 {
+    if has_gap {
         words += "A rising free-energy gap would be the first sign of learning rows by heart.";
     }
     Ok(Section { title: "Learning", words, figures })

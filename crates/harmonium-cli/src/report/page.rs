@@ -56,7 +56,7 @@ pub(crate) fn page(model: &Model, run: &Run, sections: &[Section]) -> Result<Str
             escape(&s.words)
         );
         for (name, figure) in &s.figures {
-            let caption = name.replace('-', " ");
+            let caption = caption(name);
             let _ = write!(
                 out,
                 "<figure>{}<figcaption>{}</figcaption></figure>",
@@ -77,6 +77,30 @@ pub(crate) fn page(model: &Model, run: &Run, sections: &[Section]) -> Result<Str
         env!("CARGO_PKG_VERSION")
     );
     Ok(out)
+}
+
+/// What is said below a figure.
+fn caption(name: &str) -> String {
+    let words = match name {
+        "likelihood" => "log-likelihood at the models kept along the run; bars are 95 % intervals",
+        "pseudo-likelihood" => "pseudo-log-likelihood, cheap enough to follow all the time",
+        "gradient" => "norm of the gradient",
+        "chains" => {
+            "free energy of chains from two starts: lines are means, bands one standard deviation"
+        }
+        "chains-over-sweeps" => {
+            "six chains from nothing, after 0, 1, 2, 5, 10, 20, 50, 100, 200, 400, 700 and 1000 sweeps"
+        }
+        "pca" => "first two principal components",
+        "first-moments" => "mean of every unit",
+        "second-moments" => "covariances of pairs of units",
+        "spectrum-over-training" => "the twelve largest singular values along the run",
+        "spectrum" => "all singular values of the trained machine",
+        "hidden-activity" => "how active hidden units are on average",
+        "hidden-activity-scatter" => "the same, unit by unit",
+        _ => return name.replace('-', " "),
+    };
+    words.into()
 }
 
 fn layer(m: &harmonium::Member<f32>) -> String {

@@ -2,32 +2,75 @@
 
 use super::{Material, Section};
 use crate::error::Result;
-use crate::figure::{Chart, image_grid};
+use crate::figure::{Chart, Figure, image_grid, rows};
 use crate::linalg::principal;
 use crate::picture;
 use harmonium::{Machine, Role, States};
+use harmonium_data::Table;
 use ndarray::{Array2, Axis, concatenate};
 
 /// Pairs of columns whose correlation is compared.
 const PAIRS: usize = 4000;
+/// Rows, columns and letters that are shown as text.
+const TEXT_ROWS: usize = 16;
+const TEXT_COLUMNS: usize = 10;
+const WIDE: usize = 120;
 
 pub(super) fn side_by_side(m: &Material<'_>) -> Section {
     let mut figures = Vec::new();
-    let images = |table: &harmonium_data::Table| {
+    let images = |table: &Table| {
         let step = (table.rows() / 64).max(1);
         picture::images(table, (0..table.rows()).step_by(step).take(64))
     };
-    if let (Some(data), Some(samples)) = (images(&m.rows), images(&m.samples)) {
-        figures.push(("data".into(), image_grid(&data, 8, 340, None)));
-        figures.push(("samples".into(), image_grid(&samples, 8, 340, None)));
+    match (images(&m.rows), images(&m.samples)) {
+        (Some(data), Some(samples)) => {
+            figures.push(("data".into(), image_grid(&data, 8, 340, None)));
+            figures.push(("samples".into(), image_grid(&samples, 8, 340, None)));
+        }
+        _ => {
+            figures.push(("data".into(), text(&m.rows)));
+            figures.push(("samples".into(), text(&m.samples)));
+        }
     }
     Section {
         title: "Data and samples",
-        words: "Left: rows that the machine has learned from. Right: its own samples, each from a chain of its own that \
+        words: "First, rows that the machine has learned from; then its own samples, each from a chain of its own that \
                 has never seen the data."
             .into(),
         figures,
     }
+}
+
+/// Some rows as text: sequences in one piece, other tables in columns below their names.
+fn text(table: &Table) -> Figure {
+    let step = (table.rows() / TEXT_ROWS).max(1);
+    let shown = (0..table.rows()).step_by(step).take(TEXT_ROWS);
+    let mut columns: Vec<(usize, usize, usize)> = Vec::new();
+    for (b, block) in table.blocks().iter().enumerate() {
+        columns.extend(block.columns.iter().enumerate().map(|(j, &place)| (place, b, j)));
+    }
+    columns.sort_unstable();
+    let word = |r: usize, &(_, b, j): &(usize, usize, usize)| {
+        let entry = table.entry(&table.blocks()[b], r, j);
+        // Measured numbers have more digits than anybody wants to read here.
+        match entry.parse::<f64>() {
+            Ok(x) if x.fract() != 0.0 => format!("{x:.3}"),
+            _ => entry.into_owned(),
+        }
+    };
+    let schema = &table.schema().columns;
+    let letters = |&(place, ..): &(usize, usize, usize)| {
+        let names = &schema[place].categories;
+        !names.is_empty() && names.iter().all(|n| n.chars().count() == 1)
+    };
+    if columns.iter().all(letters) {
+        let sequence = |r| vec![columns.iter().take(WIDE).map(|c| word(r, c)).collect::<String>()];
+        return rows(&shown.map(sequence).collect::<Vec<_>>(), false);
+    }
+    columns.truncate(TEXT_COLUMNS);
+    let head = columns.iter().map(|c| schema[c.0].name.clone()).collect();
+    let lines = shown.map(|r| columns.iter().map(|c| word(r, c)).collect());
+    rows(&std::iter::once(head).chain(lines).collect::<Vec<_>>(), true)
 }
 
 /// All visible layers as numbers, states one-hot.

@@ -2,7 +2,7 @@
 
 use super::{Material, Section};
 use crate::error::Result;
-use crate::figure::{Chart, Scale, diverging, heat_map, image_grid, logo};
+use crate::figure::{Chart, Scale, diverging, heat_map, image_grid, logo, named_heat_map};
 use crate::linalg::singular_values;
 use crate::picture::Picture;
 use harmonium::{Coupling, Kind, Machine, Role};
@@ -11,6 +11,8 @@ use ndarray::Array2;
 /// Hidden units shown as images, and as logos.
 const IMAGES: usize = 100;
 const LOGOS: usize = 6;
+/// Rows of a heat map up to which they have names.
+const NAMED: usize = 60;
 
 /// The coupling of the first visible layer with a hidden one, else the first coupling.
 fn main_coupling(machine: &Machine) -> Option<&Coupling> {
@@ -61,6 +63,14 @@ pub(super) fn section(m: &Material<'_>) -> Result<Section> {
              positions with weak weights are left out."
                 .into()
         }
+        _ if !c.is_lateral()
+            && machine.with_role(Role::Visible).map(|l| machine.layer(l).width()).sum::<usize>()
+                <= NAMED =>
+        {
+            let (w, names) = all_weights(m, b);
+            figures.push(("weights".into(), named_heat_map(w.view(), &names, 900.0)));
+            "Weights between the columns (rows here) and the hidden units: red speaks for a unit, blue against.".into()
+        }
         _ => {
             figures.push(("weights".into(), heat_map(w.view(), 720)));
             format!(
@@ -70,6 +80,29 @@ pub(super) fn section(m: &Material<'_>) -> Result<Section> {
         }
     };
     Ok(Section { title: "Weights", words, figures })
+}
+
+/// The weights of all visible layers to the hidden layer `h`, with the names of their columns and states.
+fn all_weights(m: &Material<'_>, h: usize) -> (Array2<f64>, Vec<String>) {
+    let machine = &m.model.machine;
+    let schema = &m.model.layout.schema;
+    let mut rows: Vec<(String, Vec<f64>)> = Vec::new();
+    for (place, column) in schema.columns.iter().enumerate() {
+        let Some((l, unit)) = m.model.layout.unit(place) else { continue };
+        let Some(c) = machine.couplings().iter().find(|c| c.ends() == (l, h)) else { continue };
+        let q = machine.layer(l).kind().columns();
+        for a in 0..q {
+            let name = match column.categories.get(a).filter(|_| q > 1) {
+                Some(state) => format!("{} = {state}", column.name),
+                None => column.name.clone(),
+            };
+            let w = c.w().row(unit * q + a).iter().map(|&x| f64::from(x)).collect();
+            rows.push((name, w));
+        }
+    }
+    let n = machine.layer(h).width();
+    let w = Array2::from_shape_fn((rows.len(), n), |(i, j)| rows[i].1[j]);
+    (w, rows.into_iter().map(|r| r.0).collect())
 }
 
 /// The spectrum of the weights over training.
@@ -135,10 +168,13 @@ pub(super) fn activity(m: &Material<'_>) -> Result<Section> {
         x.column(j).iter().map(|v| (v - m).powi(2)).sum::<f64>() / x.nrows() as f64
     };
     let dead = (0..on_data.ncols()).filter(|&j| entropy(&on_data, j) < 1e-4).count();
-    let words = format!(
-        "{dead} of {} hidden units do not react to the data (their activity hardly varies from row to row).",
-        on_data.ncols()
-    );
+    let n = on_data.ncols();
+    let words = match dead {
+        0 => format!("All {n} hidden units react to the data."),
+        _ => format!(
+            "{dead} of {n} hidden units do not react to the data: their activity hardly varies from row to row."
+        ),
+    };
     Ok(Section { title: "Hidden units", words, figures })
 }
 

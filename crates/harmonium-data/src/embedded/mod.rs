@@ -43,7 +43,7 @@ pub fn digits(grey: bool) -> Result<Dataset> {
 
 /// The 70 000 digits of 28 × 28 pixels, thresholded at 128: 60 000 to train, 10 000 to test.
 ///
-/// MNIST, Y. LeCun, C. Cortes and C. Burges, 1998, CC BY-SA 3.0.
+/// MNIST, by Y. LeCun, C. Cortes and C. Burges, 1998; `data/README.md` says where it comes from and on what terms.
 pub fn mnist() -> Result<Dataset> {
     const BYTES: usize = 98;
     let bytes = unpack("mnist", MNIST, MNIST_ROWS * (BYTES + 1))?;

@@ -1,5 +1,6 @@
 //! A training job: data, machine and plan made ready, then carried out, then judged.
 
+use super::pretrain;
 use super::watch::{INTERRUPTED, Keeper};
 use crate::args::Common;
 use crate::commands::evaluate::{self, Evaluation};
@@ -7,14 +8,14 @@ use crate::commands::sample;
 use crate::config::{Config, MachineKind};
 use crate::error::{Context, Failure, Result};
 use crate::layout::{Layout, schema_to_json};
-use crate::output::{duration, grouped, put, say};
+use crate::output::{duration, grouped, put, say, width};
 use crate::progress::Progress;
 use crate::run::{self, Run};
 use crate::signals::Stop;
 use crate::{build, data, picture};
 use harmonium::estimate::{Estimator, LabelsParams};
 use harmonium::io::Provenance;
-use harmonium::train::{Data, Metrics, Optimiser, TrainParams, Trainer, Trajectory};
+use harmonium::train::{Data, Init, Metrics, Optimiser, TrainParams, Trainer, Trajectory};
 use harmonium::{Archive, Machine, Role};
 use harmonium_data::{DataName, Dataset, Source, Table};
 use serde_json::json;
@@ -91,14 +92,12 @@ impl Job {
         let start = Instant::now();
         let data = self.layout.data(&self.machine, &self.set.train)?;
         let valid = self.set.valid.as_ref().map(|t| self.layout.data(&self.machine, t)).transpose()?;
+        let stop = Stop::listen()?;
         let mut trainer = match &self.checkpoint {
             Some(archive) => {
                 Trainer::resume(self.machine.clone(), &data, archive).context(self.run.dir.display())?
             }
-            None => {
-                let plan = self.config.train.plan(&self.machine, &data)?;
-                Trainer::new(self.machine.clone(), plan, &data)?
-            }
+            None => self.start(&data, &stop, common)?,
         };
         if let Some(valid) = &valid {
             trainer = trainer.with_valid(valid)?;
@@ -107,7 +106,7 @@ impl Job {
             self.introduce(&trainer);
         }
         let provenance = self.provenance();
-        let reason = self.train(&mut trainer, &data, &provenance, common)?;
+        let reason = self.train(&mut trainer, &data, &provenance, stop, common)?;
         let trained = start.elapsed().as_secs_f64();
         if reason == INTERRUPTED {
             if !common.quiet {
@@ -123,11 +122,26 @@ impl Job {
         self.conclude(&trainer, &reason, trained, common)
     }
 
+    /// The first moment of a run; deep machines have their levels trained before it.
+    fn start<'d>(&self, data: &'d Data, stop: &Stop, common: &Common) -> Result<Trainer<'d, f32>> {
+        let mut machine = self.machine.clone();
+        let mut params = self.config.train.clone();
+        let plan = params.plan(&machine, data)?;
+        let complete = self.set.train.missing() == 0;
+        if self.config.machine.pretrain == Some(true) && complete && pretrain::applies(&machine) {
+            pretrain::pretrain(&mut machine, &params, plan.updates(), data, stop, common.quiet)?;
+            params.init = Some(Init::Keep);
+        }
+        let plan = params.plan(&machine, data)?;
+        Ok(Trainer::new(machine, plan, data)?)
+    }
+
     fn train(
         &self,
         trainer: &mut Trainer<'_, f32>,
         data: &Data,
         provenance: &Provenance,
+        stop: Stop,
         common: &Common,
     ) -> Result<String> {
         let updates = trainer.plan().updates();
@@ -138,7 +152,7 @@ impl Job {
         let mut trajectory = Trajectory::new(self.run.checkpoints(), ratio);
         let mut keeper = Keeper {
             run: &self.run,
-            stop: Stop::listen()?,
+            stop,
             start: Instant::now(),
             budget: self.config.run.time_budget,
             every: self.config.run.checkpoint_every.unwrap_or(CHECKPOINT),
@@ -268,7 +282,7 @@ impl Job {
             put!("{line}")?;
         }
         if let Some(images) = images.filter(|i| i[0].width <= 40) {
-            let across = (100 / (images[0].width + 2)).min(10);
+            let across = ((width() - 4) / (images[0].width + 2)).clamp(1, 10);
             let lines = if images[0].height <= 16 { 3 } else { 1 };
             let shown: Vec<_> = images.iter().take(across * lines).cloned().collect();
             put!("\nsamples:")?;
