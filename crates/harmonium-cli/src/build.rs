@@ -57,8 +57,6 @@ fn hidden_units(config: &MachineConfig, kind: MachineKind, visible: usize) -> Re
         (Some(h), MachineKind::FullyVisible) => h.iter().copied().filter(|&n| n > 0).collect(),
         (Some(h), _) => h.clone(),
         (None, MachineKind::Deep) => vec![chosen(visible), chosen(visible / 2)],
-        // To tell classes apart takes more units than to know the data: digits gain a percent.
-        (None, MachineKind::Class) => vec![(5 * visible).clamp(8, MANY)],
         (None, _) => vec![chosen(visible)],
     };
     let wrong = |what: &str| Err(Failure::usage(format!("--hidden {}: {what}", join(&hidden))));
