@@ -91,3 +91,31 @@ fn refusals() {
     let too_many = RcmParams { directions: 4, mesh: None };
     assert!(matches!(low_rank_start(&machine, &v, None, &too_many, 1), Err(Error::Value { .. })));
 }
+
+/// A run that starts there begins near where the machine of the start stands, with every hidden unit alive.
+#[test]
+fn training_starts_from_it() {
+    use harmonium::train::{Data, Init, TrainParams, Trainer};
+    let n = 14;
+    let machine = Machine::rbm(Layer::<f64>::new(Kind::Binary, n), Layer::new(Kind::Binary, 12));
+    let rows = clusters(Kind::Binary, n, 3, 400);
+    let v = machine.data(vec![batch(machine.layer(0), &rows)]).unwrap();
+    let data = Data::new(v.clone());
+    let likelihood = |init| {
+        let params =
+            TrainParams { seed: Some(1), updates: Some(1), init: Some(init), ..Default::default() };
+        let plan = params.plan(&machine, &data).unwrap();
+        let trainer = Trainer::new(machine.clone(), plan, &data).unwrap();
+        let w = trainer.machine().couplings()[0].w().clone();
+        assert!(
+            w.columns().into_iter().all(|c| c.iter().any(|w| *w != 0.0)),
+            "a hidden unit without weights"
+        );
+        let exact = trainer.machine().exact();
+        let log_p = exact.log_probability(&v).unwrap();
+        log_p.iter().sum::<f64>() / log_p.len() as f64
+    };
+    let (plain, low) =
+        (likelihood(Init::Data { std: 0.01 }), likelihood(Init::LowRank { directions: 2, std: 0.01 }));
+    assert!(low > plain + 0.5, "low-rank start {low:.3}, marginals {plain:.3}");
+}

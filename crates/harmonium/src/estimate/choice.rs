@@ -26,7 +26,7 @@ pub enum Estimator {
     },
     /// Persistent contrastive divergence.
     Pcd {
-        /// Sweeps for each update.
+        /// Sweeps for each update; left out, 1 to 16 as the chains turn out to need.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         sweeps: Option<usize>,
         /// Number of chains.
@@ -187,7 +187,7 @@ impl Estimator {
             Self::Exact => Box::new(Exact),
             Self::Cd { sweeps } => Box::new(Cd::new(sweeps.unwrap_or(1))),
             Self::Pcd { sweeps, chains } => {
-                Box::new(Pcd::new(setup, chains.unwrap_or(setup.batch), sweeps.unwrap_or(1))?)
+                Box::new(Pcd::new(setup, chains.unwrap_or(setup.batch), *sweeps)?)
             }
             Self::Fpcd(params) => Box::new(Fpcd::new(setup, params.clone())?),
             Self::Pt(params) => Box::new(Pt::new(setup, params.clone())?),

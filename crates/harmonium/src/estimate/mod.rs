@@ -7,6 +7,7 @@ mod exact;
 mod fpcd;
 mod jarzynski;
 mod labels;
+mod pace;
 mod pcd;
 mod pl;
 mod positive;

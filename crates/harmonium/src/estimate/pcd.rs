@@ -1,5 +1,6 @@
 //! Persistent contrastive divergence: chains that go on from update to update.
 
+use super::pace::{Pace, autocorrelation};
 use super::{Context, Info, NegativePhase, Setup, averaged};
 use crate::machine::Parameters;
 use crate::sample::{Order, layer_key, purpose, sweep};
@@ -8,18 +9,18 @@ use crate::{Archive, Clamp, Clamps, Error, Key, Real, Result, Role, States};
 /// PCD-k: the chains of the last update make k more sweeps under the new parameters.
 #[derive(Clone, Debug)]
 pub struct Pcd<T = f32> {
-    sweeps: usize,
+    pace: Pace,
     chains: States<T>,
 }
 
 impl<T: Real> Pcd<T> {
-    /// `chains` chains that make `sweeps` sweeps for each update, started as
-    /// [`Setup::chains`] starts them.
+    /// `chains` chains that make `sweeps` sweeps for each update (`None`: 1 to 16, more while the chains keep most of
+    /// themselves from update to update), started as [`Setup::chains`] starts them.
     ///
     /// # Errors
     /// Whatever sampling may refuse.
-    pub fn new(setup: &Setup<'_, T>, chains: usize, sweeps: usize) -> Result<Self> {
-        Ok(Self { sweeps, chains: setup.chains(chains, purpose::NEGATIVE)? })
+    pub fn new(setup: &Setup<'_, T>, chains: usize, sweeps: Option<usize>) -> Result<Self> {
+        Ok(Self { pace: Pace::new(sweeps), chains: setup.chains(chains, purpose::NEGATIVE)? })
     }
 
     /// The present states of the chains.
@@ -49,26 +50,30 @@ impl<T: Real> NegativePhase<T> for Pcd<T> {
             set.fold(clamps.clone(), |c, l| c.with(l, Clamp::All))
         };
         let (first_part, last_part) = (clamped(false), clamped(true));
-        for k in 0..self.sweeps as u64 {
-            let key = Key {
-                seed: context.seed,
-                purpose: purpose::NEGATIVE,
-                block: 0,
-                sweep: context.update * self.sweeps as u64 + k,
-            };
+        let before = self.pace.is_open().then(|| self.chains.clone());
+        let (sweeps, number) = (self.pace.sweeps() as u64, self.pace.first(context.update));
+        for k in 0..sweeps {
+            let key =
+                Key { seed: context.seed, purpose: purpose::NEGATIVE, block: 0, sweep: number + k };
             sweep(context.model, &order, &mut self.chains, &first_part, key)?;
-            if k + 1 < self.sweeps as u64 {
+            if k + 1 < sweeps {
                 sweep(context.model, &order, &mut self.chains, &last_part, key)?;
             } else {
                 let keys = |l| layer_key(key, l);
                 context.model.sample_with_moments(&mut self.chains, &last, keys, out)?;
             }
         }
-        Ok(Info::default())
+        if let Some(before) = before
+            && let Some(r) = autocorrelation(machine, &before, &self.chains, out)
+        {
+            self.pace.see(r);
+        }
+        Ok(Info { metrics: self.pace.metrics() })
     }
 
     fn save(&self, archive: &mut Archive) {
         archive.put_states("chains", &self.chains);
+        self.pace.save(archive);
     }
 
     fn load(&mut self, archive: &Archive) -> Result<()> {
@@ -78,6 +83,6 @@ impl<T: Real> NegativePhase<T> for Pcd<T> {
             return Err(Error::shape("chains of the checkpoint", expected, got));
         }
         self.chains = chains;
-        Ok(())
+        self.pace.load(archive)
     }
 }

@@ -1,10 +1,11 @@
 //! Where training starts: visible layers that reproduce the marginals of the data, small random weights.
 
 use super::Data;
+use crate::estimate::{RcmParams, low_rank_start};
 use crate::sample::purpose;
-use crate::{Batch, Bits, Key, Kind, Machine, Real, Result, Role};
+use crate::{Batch, Bits, Error, Key, Kind, Machine, Real, Result, Role};
 use harmonium_kernels::{Stream, bits};
-use ndarray::{Array1, Array2};
+use ndarray::{Array1, Array2, Axis};
 use rand_distr::{Distribution, StandardNormal};
 
 /// Weighted sums over the rows of a layer, and the total weight of the entries that are known.
@@ -92,6 +93,36 @@ pub(super) fn from_data<T: Real>(
     }
     for c in 0..machine.couplings().len() {
         draw_weights(machine, c, std, seed);
+    }
+    Ok(())
+}
+
+/// The low-rank start, with normal weights for the hidden units that it leaves free: without any they would all
+/// learn the same.
+pub(super) fn low_rank<T: Real>(
+    machine: &mut Machine<T>,
+    data: &Data<T>,
+    directions: usize,
+    std: f64,
+    seed: u64,
+) -> Result<()> {
+    if data.known().iter().any(Option::is_some) {
+        let why = "it looks at whole rows, and some entries are missing".into();
+        return Err(Error::Undefined { what: "the low-rank start", why });
+    }
+    let params = RcmParams { directions, mesh: None };
+    let start = low_rank_start(machine, data.states(), data.wts(), &params, seed)?.machine;
+    from_data(machine, data, std, seed)?;
+    let drawn = machine.couplings()[0].w().clone();
+    *machine = start;
+    let hidden = machine.with_role(Role::Hidden).next();
+    let transposed = Some(machine.couplings()[0].ends().0) == hidden;
+    let w = machine.coupling_mut(0).w_mut();
+    let lanes = if transposed { Axis(0) } else { Axis(1) };
+    for (mut w, drawn) in w.axis_iter_mut(lanes).zip(drawn.axis_iter(lanes)) {
+        if w.iter().all(|w| *w == T::zero()) {
+            w.assign(&drawn);
+        }
     }
     Ok(())
 }

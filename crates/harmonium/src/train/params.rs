@@ -178,8 +178,28 @@ pub enum Init {
     /// Visible layers reproduce the marginals of the data, hidden parameters are zero, weights are normal.
     Data {
         /// Standard deviation of the weights.
+        #[serde(default = "small")]
         std: f64,
     },
+    /// A machine that already has the data's density along their principal directions, see
+    /// [`low_rank_start`](crate::estimate::low_rank_start): for one layer of Binary or Spin units joined to another.
+    /// Training then need not pass through the transitions in which such directions form.
+    LowRank {
+        /// Number of directions, 1 to 3.
+        #[serde(default = "two")]
+        directions: usize,
+        /// Standard deviation of the weights of hidden units that the directions leave free.
+        #[serde(default = "small")]
+        std: f64,
+    },
+}
+
+fn small() -> f64 {
+    0.01
+}
+
+fn two() -> usize {
+    2
 }
 
 /// Penalties on the weights and bounds.

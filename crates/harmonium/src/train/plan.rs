@@ -140,7 +140,7 @@ impl TrainParams {
             Some(Schedule::Inverse { half }) => positive("schedule.half", Some(half))?,
             _ => {}
         }
-        if let Some(Init::Data { std }) = self.init
+        if let Some(Init::Data { std } | Init::LowRank { std, .. }) = self.init
             && !(std.is_finite() && std >= 0.0)
         {
             return Err(Error::value("init.std", "a number ≥ 0", std));
@@ -215,12 +215,12 @@ fn default_estimator<T: Real>(machine: &Machine<T>) -> Estimator {
 }
 
 /// The estimator with open settings filled in: as many chains as rows in a minibatch, so that both phases
-/// have equal noise, but no fewer than 100.
+/// have equal noise, but no fewer than 100. How many sweeps persistent chains need is seen on the way.
 fn resolved(estimator: Estimator, batch: usize) -> Estimator {
     match estimator {
         Estimator::Cd { sweeps } => Estimator::Cd { sweeps: sweeps.or(Some(1)) },
         Estimator::Pcd { sweeps, chains } => {
-            Estimator::Pcd { sweeps: sweeps.or(Some(1)), chains: chains.or(Some(batch.max(100))) }
+            Estimator::Pcd { sweeps, chains: chains.or(Some(batch.max(100))) }
         }
         other => other,
     }

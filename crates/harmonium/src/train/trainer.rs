@@ -68,8 +68,12 @@ impl<'d, T: Real> Trainer<'d, T> {
     /// Data that do not fit, or whatever the estimator's start may refuse.
     pub fn new(mut machine: Machine<T>, plan: TrainPlan, data: &'d Data<T>) -> Result<Self> {
         data.check(&machine)?;
-        if let Init::Data { std } = plan.init {
-            super::init::from_data(&mut machine, data, std, plan.seed)?;
+        match plan.init {
+            Init::Keep => {}
+            Init::Data { std } => super::init::from_data(&mut machine, data, std, plan.seed)?,
+            Init::LowRank { directions, std } => {
+                super::init::low_rank(&mut machine, data, directions, std, plan.seed)?;
+            }
         }
         let setup = Setup { machine: &machine, data: data.states(), batch: plan.batch, seed: plan.seed };
         let estimator = plan.estimator.build(&setup)?;

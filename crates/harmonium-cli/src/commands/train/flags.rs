@@ -9,7 +9,7 @@ use crate::output::nearest;
 use crate::run::{self, Run};
 use clap::Args;
 use harmonium::estimate::Estimator;
-use harmonium::train::{Form, Optimiser};
+use harmonium::train::{Form, Init, Optimiser};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -60,7 +60,7 @@ pub(crate) struct TrainArgs {
     /// Estimator of the negative phase: exact, cd, pcd, … [default: exact where it is quick, else pcd]
     #[arg(long, value_name = "NAME", help_heading = "Learning")]
     estimator: Option<String>,
-    /// Sweeps of the chains for each update
+    /// Sweeps of the chains for each update [default: pcd: 1 to 16, as the chains turn out to need]
     #[arg(long, value_name = "N", help_heading = "Learning")]
     sweeps: Option<usize>,
     /// Number of chains
@@ -87,6 +87,10 @@ pub(crate) struct TrainArgs {
     /// Coordinates of the gradient: plain, centred, standardised
     #[arg(long, value_name = "FORM", help_heading = "Learning")]
     form: Option<String>,
+    /// Where the parameters start: data (marginals and small random weights), low_rank (the density along the principal
+    /// directions, for binary data) [default: data]
+    #[arg(long, value_name = "NAME", help_heading = "Learning")]
+    init: Option<String>,
     /// Strength of the penalty on absolute weights
     #[arg(long, value_name = "X", help_heading = "Learning", allow_negative_numbers = true)]
     l1: Option<f64>,
@@ -178,6 +182,9 @@ impl TrainArgs {
                 if matches!(word.as_str(), "momentum" | "nesterov") { json!(0.9) } else { Value::Null };
             train.optimiser = Some(named::<Optimiser>("--optimiser", word, &[("mu", mu)])?);
         }
+        if let Some(word) = &self.init {
+            train.init = Some(named::<Init>("--init", word, &[])?);
+        }
         if let Some(word) = &self.form {
             let form = serde_json::from_value::<Form>(json!(word));
             train.form =
@@ -205,7 +212,18 @@ fn estimator(
             serde_json::from_value(value)
                 .map_err(|e| Failure::usage(format!("estimator {}: {e}", old.name())))
         }
-        (name, _) => named("--estimator", name.unwrap_or("pcd"), &settings),
+        (name, _) => {
+            let name = name.unwrap_or("pcd");
+            let estimator = named("--estimator", name, &settings)?;
+            // Variants without settings take any.
+            let bare = matches!(estimator, Estimator::Exact | Estimator::Pl);
+            match settings.iter().find(|(_, x)| bare && !x.is_null()) {
+                Some((key, _)) => Err(Failure::usage(format!(
+                    "--{key} means nothing to the estimator {name}, which has no chains"
+                ))),
+                None => Ok(estimator),
+            }
+        }
     }
 }
 

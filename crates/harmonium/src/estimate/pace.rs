@@ -1,0 +1,187 @@
+//! How many sweeps an update needs: as many as it takes for the chains to forget a little.
+
+use crate::machine::Parameters;
+use crate::{Archive, Batch, Kind, Machine, Real, Result, States};
+
+/// Sweeps are doubled when the chains keep more than this of themselves from update to update (their
+/// autocorrelation time is then some forty updates), and halved again below the second number.
+const SLOW: f64 = 0.95;
+const QUICK: f64 = 0.8;
+/// Most sweeps for an update: beyond, it is tempering that helps.
+pub(super) const MOST: usize = 16;
+/// Updates between two decisions, and the part by which the average moves at each.
+const EVERY: u64 = 256;
+const SLIDE: f64 = 1.0 / 64.0;
+
+/// The number of sweeps, given or found.
+#[derive(Clone, Debug)]
+pub(super) struct Pace {
+    sweeps: usize,
+    /// What decides, unless the number is given.
+    found: Option<Found>,
+}
+
+#[derive(Clone, Debug)]
+struct Found {
+    /// Sliding average of the autocorrelation over one update.
+    memory: f64,
+    /// Updates since the last decision.
+    since: u64,
+}
+
+impl Pace {
+    /// A given number of sweeps, or one that is found from the chains, starting at 1.
+    pub(super) fn new(sweeps: Option<usize>) -> Self {
+        let found = sweeps.is_none().then_some(Found { memory: QUICK, since: 0 });
+        Self { sweeps: sweeps.unwrap_or(1), found }
+    }
+
+    pub(super) fn sweeps(&self) -> usize {
+        self.sweeps
+    }
+
+    /// Whether the number has to be found.
+    pub(super) fn is_open(&self) -> bool {
+        self.found.is_some()
+    }
+
+    /// The number of the first sweep of an update: no two updates have one in common.
+    pub(super) fn first(&self, update: u64) -> u64 {
+        update * if self.is_open() { MOST } else { self.sweeps } as u64
+    }
+
+    /// Takes note of the autocorrelation over one update, in which the chains made the present number of sweeps.
+    pub(super) fn see(&mut self, autocorrelation: f64) {
+        let Some(found) = &mut self.found else { return };
+        found.memory += SLIDE * (autocorrelation - found.memory);
+        found.since += 1;
+        if found.since < EVERY {
+            return;
+        }
+        found.since = 0;
+        // Correlations decay geometrically: twice the sweeps square them.
+        if found.memory > SLOW && self.sweeps < MOST {
+            self.sweeps *= 2;
+            found.memory *= found.memory;
+        } else if found.memory < QUICK && self.sweeps > 1 {
+            self.sweeps /= 2;
+            found.memory = found.memory.max(0.0).sqrt();
+        }
+    }
+
+    /// For the metrics, where the number is found.
+    pub(super) fn metrics(&self) -> Vec<(&'static str, f64)> {
+        self.found.as_ref().map_or_else(Vec::new, |found| {
+            vec![("sweeps", self.sweeps as f64), ("autocorrelation", found.memory)]
+        })
+    }
+
+    pub(super) fn save(&self, archive: &mut Archive) {
+        if let Some(found) = &self.found {
+            archive.put_u64s("pace", &[self.sweeps as u64, found.since]);
+            archive.put_f64s("memory", &[found.memory]);
+        }
+    }
+
+    pub(super) fn load(&mut self, archive: &Archive) -> Result<()> {
+        if let Some(found) = &mut self.found {
+            let (pace, memory) = (archive.u64s("pace")?, archive.f64s("memory")?);
+            if let ([sweeps, since], [memory]) = (&pace[..], &memory[..]) {
+                self.sweeps = (*sweeps as usize).clamp(1, MOST);
+                (found.since, found.memory) = (*since, *memory);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The autocorrelation of the visible units between two states of the same chains,
+/// $r = 1 - P(x\ne x')/P(x\ne y)$, y being independent of x with the means of `moments`, pooled over the discrete
+/// units. Nothing where there are none, or where they are frozen.
+pub(super) fn autocorrelation<T: Real>(
+    machine: &Machine<T>,
+    before: &States<T>,
+    after: &States<T>,
+    moments: &Parameters<T>,
+) -> Option<f64> {
+    let (mut changed, mut independent) = (0.0, 0.0);
+    for l in machine.with_role(crate::Role::Visible) {
+        let mean = &moments.layers[l];
+        match (before.get(l)?, after.get(l)?) {
+            (Batch::Bits(x), Batch::Bits(y)) => {
+                let flips = x.words().iter().zip(y.words()).map(|(x, y)| (x ^ y).count_ones());
+                changed += f64::from(flips.sum::<u32>());
+                let spin = machine.layer(l).kind() == Kind::Spin;
+                let p = |m: &T| if spin { 0.5 * (1.0 + m.f64()) } else { m.f64() };
+                let pairs: f64 = mean.iter().map(p).map(|p| 2.0 * p * (1.0 - p)).sum();
+                independent += pairs * x.rows() as f64;
+            }
+            (Batch::Codes(x), Batch::Codes(y))
+                if matches!(machine.layer(l).kind(), Kind::Potts { .. }) =>
+            {
+                changed += x.iter().zip(y).filter(|(x, y)| x != y).count() as f64;
+                let same: f64 = mean.iter().map(|p| p.f64().powi(2)).sum();
+                independent += (x.ncols() as f64 - same) * x.nrows() as f64;
+            }
+            _ => {}
+        }
+    }
+    (independent > 0.0).then(|| 1.0 - changed / independent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Chains that keep r of themselves in one sweep, and r^k in k.
+    fn settle(r: f64) -> usize {
+        let mut pace = Pace::new(None);
+        for _ in 0..100 * EVERY {
+            pace.see(r.powi(pace.sweeps() as i32));
+        }
+        pace.sweeps()
+    }
+
+    #[test]
+    fn slow_chains_get_more_sweeps() {
+        assert_eq!([0.5, 0.9, 0.97, 0.99, 0.9999].map(settle), [1, 1, 2, 8, MOST]);
+    }
+
+    #[test]
+    fn sweeps_are_taken_back() {
+        let mut pace = Pace::new(None);
+        (0..20 * EVERY).for_each(|_| pace.see(0.999));
+        assert_eq!(pace.sweeps(), MOST);
+        (0..20 * EVERY).for_each(|_| pace.see(0.1));
+        assert_eq!(pace.sweeps(), 1);
+    }
+
+    #[test]
+    fn a_given_number_stays() {
+        let mut pace = Pace::new(Some(3));
+        (0..10 * EVERY).for_each(|_| pace.see(0.999));
+        assert_eq!((pace.sweeps(), pace.first(7)), (3, 21));
+    }
+
+    #[test]
+    fn autocorrelation_of_equal_and_of_independent_states() {
+        let machine =
+            Machine::<f64>::rbm(crate::Layer::new(Kind::Binary, 64), crate::Layer::new(Kind::Binary, 1));
+        let rows = 2000;
+        let state = |seed: u64| {
+            let word = |r: u64| {
+                harmonium_kernels::Stream::new(crate::Key { seed, purpose: 0, block: 0, sweep: r })
+            };
+            let words = (0..rows as u64).map(|r| rand::RngExt::random(&mut word(r))).collect();
+            let bits = crate::Bits::from_words(rows, 64, words).expect("packed rows");
+            machine.data(vec![Batch::Bits(bits)]).expect("rows that fit")
+        };
+        let (x, y) = (state(1), state(2));
+        let mut moments = machine.zero_parameters();
+        moments.layers[0].fill(0.5);
+        let r = |a, b| autocorrelation(&machine, a, b, &moments).expect("binary units");
+        assert_eq!(r(&x, &x), 1.0);
+        // 128 000 pairs of bits: the standard error is 1/√128 000 = 0.0028.
+        assert!(r(&x, &y).abs() < 4.0 * 0.0028, "{}", r(&x, &y));
+    }
+}
