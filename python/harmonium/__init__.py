@@ -8,18 +8,25 @@
 >>> likelihood.verdict
 'exact'
 
-Where things are: :class:`Machine` has everything one does with a machine; :func:`Binary`, :func:`Spin`, :func:`Potts`,
+From a table or a file, in one call: ``hm.train("digits", hidden=100)``, ``hm.train(frame, label="species", machine="class")``.
+
+Where things are: :class:`Machine` has everything one does with a machine; :func:`train` and :func:`build` make one for data;
+:func:`read` and :func:`table` give columns their kinds; :mod:`harmonium.plot` draws (with matplotlib); :func:`Binary`, :func:`Spin`, :func:`Potts`,
 :func:`Gaussian`, :func:`ReLU`, :func:`DReLU`, :func:`Binomial` and :func:`Poisson` are the kinds of units;
 :class:`Run`, :class:`LogZ`, :class:`LogLikelihood`, :class:`Diagnosis` and :class:`Trace` are what comes back;
 :func:`set_threads` says how many threads to use. Model files are those of the command line ``harmonium``.
 """
 
 from ._core import __version__
+from ._fit import build, train
 from ._machine import LayerInfo, Machine, Moments
 from ._results import Checkpoint, Diagnosis, LogLikelihood, LogZ, Run
+from ._table import Column, Dataset, Schema, Table, read, table
 from ._threads import get_threads, set_threads
 from ._trace import Trace
 from ._units import Binary, Binomial, DReLU, Gaussian, Layer, Poisson, Potts, ReLU, Spin, units
+
+from . import plot
 
 load = Machine.load
 
@@ -27,7 +34,9 @@ __all__ = [
     "Binary",
     "Binomial",
     "Checkpoint",
+    "Column",
     "DReLU",
+    "Dataset",
     "Diagnosis",
     "Gaussian",
     "Layer",
@@ -40,11 +49,18 @@ __all__ = [
     "Potts",
     "ReLU",
     "Run",
+    "Schema",
     "Spin",
+    "Table",
     "Trace",
     "__version__",
+    "build",
     "get_threads",
     "load",
+    "plot",
+    "read",
     "set_threads",
+    "table",
+    "train",
     "units",
 ]

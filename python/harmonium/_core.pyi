@@ -13,9 +13,11 @@ __all__ = [
     "LogZ",
     "Machine",
     "Rows",
+    "Table",
     "View",
     "__version__",
     "equilibrium",
+    "load_data",
     "log_likelihood",
     "log_z",
     "marginals",
@@ -23,6 +25,7 @@ __all__ = [
     "plan",
     "pseudo_log_likelihood",
     "quality",
+    "read_csv",
     "train",
     "verify",
 ]
@@ -140,3 +143,22 @@ def equilibrium(
 def quality(machine: Machine, data: Rows, samples: Rows, threads: int) -> str: ...
 def verify(machine: Machine, chains: int, sweeps: int, seed: int, threads: int) -> str: ...
 def mixing(trace: _F64) -> str: ...
+
+@final
+class Table:
+    def __len__(self) -> int: ...
+    def schema(self) -> str: ...
+    def blocks(self) -> list[tuple[list[int], npt.NDArray[Any], _Bool | None]]: ...
+    def labels(self) -> tuple[int, list[int]] | None: ...
+    def weights(self) -> list[float] | None: ...
+
+def load_data(
+    name: str,
+    overrides: str,
+    seed: int,
+    header: bool | None,
+    alphabet: str | None,
+    reweight: float | None,
+    threads: int,
+) -> tuple[Table, Table | None, Table | None]: ...
+def read_csv(text: bytes, place: str, overrides: str, seed: int) -> Table: ...

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
+from ._table import Table, is_frame, table
 
 if TYPE_CHECKING:
     from ._machine import Machine
@@ -42,6 +43,7 @@ def rows(
         for layer in machine.layers.values()
         if (layer.name in only if only is not None else hidden or layer.role != "hidden")
     ]
+    data, weights = _typed(machine, data, name, wanted, weights)
     parts = _by_layer(machine, data, name, wanted)
     places = {layer: place for place, layer in enumerate(machine.layers)}
     prepared = []
@@ -55,6 +57,25 @@ def rows(
     if count == 0:
         raise ValueError(f"{name}: expected at least one row, got none")
     return _core.Rows(machine._core, prepared, _weights(weights, count))
+
+
+def _typed(machine: Machine, data: Any, name: str, wanted: list[str], weights: Any) -> tuple[Any, Any]:
+    """The columns of a table by layer, and its weights; frames become tables where the machine was made for one."""
+    schema = machine.schema
+    if is_frame(data) and schema is not None:
+        present = [str(c) for c in data.columns]
+        for column in schema.columns:
+            if column.kind not in ("label", "ignore") and column.name not in present:
+                raise ValueError(f"{name}: the column {column.name!r} is missing")
+        known = [c for c in schema.columns if c.name in present and c.kind != "ignore"]
+        part = type(schema)(tuple(known), schema.shape)
+        data = table(data[[c.name for c in known]], schema=part, name=name)
+    if not isinstance(data, Table):
+        return data, weights
+    if weights is None and data.weights is not None:
+        weights = data.weights
+    arrays = data.arrays([x for x in machine.visible if x in wanted or x == "y"])
+    return {layer: x for layer, x in arrays.items() if layer in wanted}, weights
 
 
 def _weights(weights: Any, count: int | None) -> list[float] | None:

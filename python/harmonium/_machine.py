@@ -16,6 +16,7 @@ import numpy.typing as npt
 from . import _core, _inputs, _settings
 from ._names import suggesting, suggestion
 from ._progress import Bar
+from ._table import Schema, Table, is_frame
 from ._results import Checkpoint, Diagnosis, LogLikelihood, LogZ, Run, html_table
 from ._threads import resolve
 from ._units import Layer, LayerLike, _words, as_layer
@@ -296,6 +297,12 @@ class Machine:
         """What the model file says of where the machine comes from; may be changed."""
         return self._details
 
+    @property
+    def schema(self) -> Schema | None:
+        """What the columns of the visible layers are, where the machine was made for a table."""
+        text = self._details.get("schema")
+        return None if text is None else Schema.from_json(text)
+
     def copy(self) -> Machine:
         """A machine of its own with the same parameters; no number is copied before one of them changes."""
         return self._of(self._core, self._seed, self._details)
@@ -436,6 +443,7 @@ class Machine:
             max_norm=max_norm, target=target, target_strength=target_strength, evaluate_every=evaluate_every,
             evaluate_rows=evaluate_rows, patience=patience,
         )  # fmt: skip
+        missing = missing or isinstance(X, Table) or is_frame(X)
         rows = _inputs.rows(self, X, "X", missing=missing, weights=sample_weight)
         held_out = None if valid is None else _inputs.rows(self, valid, "valid", missing=missing)
         watch = _Watch(callback, callback_every, progress, checkpoint, checkpoint_every)
@@ -471,6 +479,7 @@ class Machine:
         if not isinstance(checkpoint, Checkpoint):
             path, checkpoint = checkpoint, Checkpoint.load(checkpoint)
             save_to = path if save_to is None else save_to
+        missing = missing or isinstance(X, Table) or is_frame(X)
         rows = _inputs.rows(self, X, "X", missing=missing, weights=sample_weight)
         held_out = None if valid is None else _inputs.rows(self, valid, "valid", missing=missing)
         watch = _Watch(callback, callback_every, progress, save_to, checkpoint_every)
@@ -507,7 +516,6 @@ class Machine:
             raise raised
         return self.last_run
 
-    @suggesting
     def plan(self, X: Any, *, missing: bool = False, threads: int | None = None, **settings: Any) -> dict[str, Any]:
         """The settings that :meth:`train` would use, with every choice written out."""
         known = inspect.signature(Machine.train).parameters
@@ -528,7 +536,7 @@ class Machine:
         between: int = 100,
         temperature: float = 1.0,
         tempering: int | None = None,
-        clamp: Mapping[Any, float] | None = None,
+        clamp: Mapping[Any, Any] | None = None,
         given: Any = None,
         seed: int = 0,
         threads: int | None = None,
@@ -548,7 +556,8 @@ class Machine:
         tempering
             Steps in which chains cool down from high temperature before the first sweep, so that they find all modes.
         clamp
-            Units and the values they keep: ``{3: 1.0}``, or ``{("y", 0): 2}`` where there are several visible layers.
+            Units and the values they keep: ``{3: 1.0}``, or ``{("y", 0): 2}`` where there are several visible layers, or
+            columns of the table that the machine was made for: ``{"town": "Rome"}``.
         given
             Rows with NaN (or masked) where the machine is to sample; the known entries are kept. Conditional machines
             need it, for their condition.
@@ -577,7 +586,7 @@ class Machine:
         sweeps: int = 1000,
         between: int = 1,
         temperature: float = 1.0,
-        clamp: Mapping[Any, float] | None = None,
+        clamp: Mapping[Any, Any] | None = None,
         given: Any = None,
         start: Any = None,
         seed: int = 0,
@@ -611,7 +620,7 @@ class Machine:
         between: int,
         temperature: float,
         tempering: int | None,
-        clamp: Mapping[Any, float] | None,
+        clamp: Mapping[Any, Any] | None,
         given: Any,
         start: Any,
         seed: int,
@@ -654,12 +663,14 @@ class Machine:
             drawn += count
         return {name: np.concatenate(x)[:n] for name, x in parts.items() if x}
 
-    def _clamped(self, clamp: Mapping[Any, float]) -> dict[str, Array]:
+    def _clamped(self, clamp: Mapping[Any, Any]) -> dict[str, Array]:
         """One row with NaN wherever nothing is clamped."""
         rows: dict[str, Array] = {
             name: np.full((1, x.n), np.nan) for name, x in self._layers.items() if x.role != "hidden"
         }
         for key, value in clamp.items():
+            if isinstance(key, str):
+                key, value = self._column(key, value)
             name, unit = key if isinstance(key, tuple) else (None, key)
             if name is None:
                 if len(rows) != 1:
@@ -671,6 +682,48 @@ class Machine:
                 raise ValueError(f"clamp: layer {name!r} has no unit {unit}, only 0 to {rows[name].shape[1] - 1}")
             rows[name][0, unit] = value
         return rows
+
+    def _column(self, name: str, value: Any) -> tuple[tuple[str, int], float]:
+        """Layer, unit and number of a column and its value."""
+        schema = self.schema
+        if schema is None:
+            raise ValueError(f"clamp: {name!r}: this machine knows no names of columns")
+        names = [c.name for c in schema.columns]
+        if name not in names:
+            raise ValueError(f"clamp: the machine has no column {name!r}; {suggestion(name, names)}")
+        place = names.index(name)
+        column = schema.columns[place]
+        code: Any = value
+        if column.categories:
+            if str(value) not in column.categories:
+                raise ValueError(f"clamp: {name!r} cannot be {value!r}; {suggestion(str(value), column.categories)}")
+            code = column.categories.index(str(value))
+            code = 2 * code - 1 if column.kind == "spin" else code
+        layers = [x for x in self.visible if not (column.kind != "label" and x == "y")]
+        if column.kind == "label":
+            return ("y", 0), float(code)
+        group = next(i for i, places in enumerate(schema.groups()) if place in places)
+        return (layers[group], schema.groups()[group].index(place)), float(code)
+
+    def to_frame(self, arrays: Arrays) -> Any:
+        """Samples or completed rows as a pandas frame with the columns of the table the machine was made for."""
+        import pandas  # type: ignore[import-untyped,unused-ignore]
+
+        schema = self.schema
+        if schema is None:
+            raise ValueError("this machine knows no names of columns")
+        by_layer = arrays if isinstance(arrays, dict) else {self.visible[0]: arrays}
+        columns: dict[str, Any] = {}
+        for c in schema.columns:
+            if c.kind == "ignore" or (c.kind == "label" and "y" not in by_layer):
+                continue
+            (layer, unit), _ = self._column(c.name, c.categories[0] if c.categories else 0)
+            values = by_layer[layer][:, unit]
+            if c.categories:
+                codes = (values > 0).astype(int) if c.kind == "spin" else values.astype(int)
+                values = np.array(c.categories, dtype=object)[codes]
+            columns[c.name] = values
+        return pandas.DataFrame(columns)
 
     def _given(self, given: Any) -> _core.Rows:
         """Rows of which anything may be missing; whole layers that are not mentioned are free."""

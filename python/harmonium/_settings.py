@@ -14,6 +14,13 @@ if TYPE_CHECKING:
 
 REGULARISER = ("l1", "l2", "l1b", "max_norm", "target", "target_strength")
 _NAMED = ("estimator", "optimiser", "schedule", "init", "positive")
+#: Settings of a name that has none of its own.
+_DEFAULTS: dict[str, dict[str, dict[str, float]]] = {
+    "optimiser": {"momentum": {"mu": 0.9}, "nesterov": {"mu": 0.9}},
+    "positive": {"chain": {"sweeps": 5}, "mean_field": {"rounds": 10}},
+    "init": {"data": {"std": 0.01}},
+    "schedule": {"exponential": {"end": 0.01}, "inverse": {"half": 0.1}},
+}
 
 
 def train_params(machine: Machine, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -32,11 +39,10 @@ def train_params(machine: Machine, given: Mapping[str, Any]) -> dict[str, Any]:
     if "learning_rate" in given:
         out["rate"] = given.pop("learning_rate")
     for key, x in given.items():
-        out[key] = _named(x, key) if key in _NAMED and key != "positive" else x
-    if isinstance(out.get("positive"), str) and out["positive"] in ("chain", "mean_field"):
-        out["positive"] = {"chain": {"sweeps": 5}, "mean_field": {"rounds": 10}}[out["positive"]]
-    if out.get("optimiser", {}).get("name") in ("momentum", "nesterov"):
-        out["optimiser"].setdefault("mu", 0.9)
+        out[key] = _named(x, key) if key in _NAMED else x
+    for key, defaults in _DEFAULTS.items():
+        if key in out:
+            out[key] = {**defaults.get(out[key]["name"], {}), **out[key]}
     return out
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -62,10 +63,10 @@ class Trace(Mapping[str, Array]):
         except ImportError:
             raise ImportError("to_arviz needs the package arviz: pip install arviz") from None
         groups = {"posterior": dict(self._layers), "sample_stats": {"energy": self.energy}}
-        try:
-            return arviz.from_dict(groups)  # from version 1 on: a dict of groups, a DataTree
-        except TypeError:
-            return arviz.from_dict(**groups)  # type: ignore[arg-type]
+        make: Any = arviz.from_dict
+        if "posterior" in inspect.signature(make).parameters:
+            return make(**groups)
+        return make(groups)  # from version 1 on: a dict of groups, a DataTree
 
     def __repr__(self) -> str:
         chains, draws = self.energy.shape

@@ -2,7 +2,7 @@
 
 use crate::exchange::{self, FEATURES};
 use crate::step::{Outcome, cargo, run, step, succeeds};
-use crate::{browser, doc, examples, formulas};
+use crate::{browser, doc, examples, formulas, python};
 use std::process::Command;
 use std::time::Instant;
 
@@ -10,7 +10,7 @@ use std::time::Instant;
 type Step = (&'static str, fn() -> Outcome);
 
 /// The steps in their order.
-const STEPS: [Step; 12] = [
+const STEPS: [Step; 13] = [
     ("tools", tools),
     ("format", format),
     ("formulas", formulas::check),
@@ -20,6 +20,7 @@ const STEPS: [Step; 12] = [
     ("doctests", doc_tests),
     ("documentation", doc::build),
     ("examples", examples::all),
+    ("python", python::check),
     ("fuzz", fuzz),
     ("browser", browser::check),
     ("exchange", exchange::check),

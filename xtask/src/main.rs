@@ -10,6 +10,7 @@ mod doc;
 mod examples;
 mod exchange;
 mod formulas;
+mod python;
 mod step;
 mod venv;
 
@@ -20,6 +21,7 @@ cargo xtask <command>
 
   ci [step …]            everything CI checks, or only the named steps; stops at the first failure
   doc                    the documentation with typeset formulas, in target/doc
+  python                 builds the wheel, installs it into an empty environment and tests it there
   examples               builds and runs every example of the workspace
   bench <name> [args]    a bench of the package harmonium-benches, in release: kernels, exact, peers
   help                   this text
@@ -32,6 +34,7 @@ fn main() -> ExitCode {
         ["ci", ref names @ ..] => ci::steps(names),
         ["doc"] => doc::build(),
         ["examples"] => examples::all(),
+        ["python"] => python::check(),
         ["bench", name, ref rest @ ..] => bench::run_bench(name, rest),
         ["help" | "--help" | "-h"] => {
             print!("{HELP}");

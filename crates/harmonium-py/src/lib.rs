@@ -7,6 +7,7 @@
 #![allow(missing_docs)] // The documentation is python/harmonium/_core.pyi.
 
 mod chains;
+mod data;
 mod error;
 mod judge;
 mod machine;
@@ -25,6 +26,9 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<chains::Chains>()?;
     m.add_class::<train::Checkpoint>()?;
     m.add_class::<judge::LogZ>()?;
+    m.add_class::<data::Table>()?;
+    m.add_function(wrap_pyfunction!(data::load_data, m)?)?;
+    m.add_function(wrap_pyfunction!(data::read_csv, m)?)?;
     m.add_function(wrap_pyfunction!(chains::marginals, m)?)?;
     m.add_function(wrap_pyfunction!(train::plan, m)?)?;
     m.add_function(wrap_pyfunction!(train::train, m)?)?;

@@ -250,9 +250,7 @@ impl Observer<f32> for Watch<'_> {
             _ => true,
         };
         let tick = matches!(event, Event::Updated(_)) && self.told.elapsed() > TICK;
-        if (regular || tick) && self.tell(event, regular, trainer) && !self.link.stopped() {
-            return Ok(Control::Stop("stopped by the callback".into()));
-        }
+        let enough = (regular || tick) && self.tell(event, regular, trainer);
         match event {
             Event::Settled { .. } => {
                 if self.saved.elapsed().as_secs_f64() > self.checkpoint_every {
@@ -266,6 +264,9 @@ impl Observer<f32> for Watch<'_> {
                 }
             }
             Event::Stopped { .. } => self.save(trainer)?,
+            _ if enough && !self.link.stopped() => {
+                return Ok(Control::Stop("stopped by the callback".into()));
+            }
             _ => {}
         }
         Ok(Control::Continue)

@@ -1,0 +1,135 @@
+//! Tables of typed columns: the data sets and file formats of `harmonium-data`.
+
+use crate::error::value;
+use harmonium_data::{Dataset, Labels, Overrides, Place, ReadOptions, Values};
+use ndarray::Array2;
+use numpy::{IntoPyArray, PyArray2};
+use pyo3::exceptions::PyOSError;
+use pyo3::prelude::*;
+use serde_json::json;
+
+/// Rows of typed columns.
+#[pyclass(frozen, module = "harmonium._core")]
+pub(crate) struct Table {
+    table: harmonium_data::Table,
+}
+
+/// Places of the columns, values and known entries of a block.
+type Block<'py> = (Vec<usize>, Bound<'py, PyAny>, Option<Bound<'py, PyArray2<bool>>>);
+
+#[pymethods]
+impl Table {
+    fn __len__(&self) -> usize {
+        self.table.rows()
+    }
+
+    /// The columns and the shape of images as JSON.
+    fn schema(&self) -> String {
+        let schema = self.table.schema();
+        let columns = schema.columns.iter().map(|c| {
+            json!({
+                "name": c.name, "kind": c.kind.name(), "categories": c.categories[..],
+                "binarize": c.binarize.map(|b| b.to_string()),
+            })
+        });
+        json!({"shape": schema.shape, "columns": columns.collect::<Vec<_>>()}).to_string()
+    }
+
+    /// One block per kind of column, and per number of categories.
+    fn blocks<'py>(&self, py: Python<'py>) -> Vec<Block<'py>> {
+        let rows = self.table.rows();
+        let block = |b: &harmonium_data::Block| {
+            let shape = (rows, b.cols());
+            let spin = b.kind == harmonium_data::Kind::Spin;
+            let values = match &b.values {
+                Values::Bits(x) if spin => {
+                    Array2::from_shape_fn(shape, |(r, j)| if x.get(r, j) { 1.0f32 } else { -1.0 })
+                        .into_pyarray(py)
+                        .into_any()
+                }
+                Values::Bits(x) => Array2::from_shape_fn(shape, |(r, j)| u8::from(x.get(r, j)))
+                    .into_pyarray(py)
+                    .into_any(),
+                Values::Codes(x) => {
+                    Array2::from_shape_fn(shape, |(r, j)| x.get(r, j)).into_pyarray(py).into_any()
+                }
+                Values::Reals(x) => {
+                    Array2::from_shape_fn(shape, |(r, j)| x.get(r, j)).into_pyarray(py).into_any()
+                }
+            };
+            let known = b.missing.as_ref().map(|m| Array2::from_shape_fn(shape, |(r, j)| !m.get(r, j)));
+            (b.columns.clone(), values, known.map(|k| k.into_pyarray(py)))
+        };
+        self.table.blocks().iter().map(block).collect()
+    }
+
+    /// Place of the label column and the code of every row, −1 where it is missing.
+    fn labels(&self) -> Option<(usize, Vec<i64>)> {
+        let labels = self.table.labels()?;
+        let code = |&c: &u32| if c == Labels::MISSING { -1 } else { i64::from(c) };
+        Some((labels.column, labels.codes.iter().map(code).collect()))
+    }
+
+    /// How much every row counts.
+    fn weights(&self) -> Option<Vec<f64>> {
+        self.table.weights().map(<[f64]>::to_vec)
+    }
+}
+
+type Parts = (Table, Option<Table>, Option<Table>);
+
+fn parts(set: Dataset) -> Parts {
+    let table = |table| Table { table };
+    (table(set.train), set.valid.map(table), set.test.map(table))
+}
+
+fn raise(error: harmonium_data::Error) -> PyErr {
+    match error {
+        harmonium_data::Error::Io { .. } => PyOSError::new_err(error.to_string()),
+        other => pyo3::exceptions::PyValueError::new_err(other.to_string()),
+    }
+}
+
+fn options(
+    overrides: &str,
+    seed: u64,
+    header: Option<bool>,
+    alphabet: Option<&str>,
+    reweight: Option<f64>,
+    threads: usize,
+) -> PyResult<ReadOptions> {
+    let overrides = Overrides::from_toml(overrides, Place::new("schema")).map_err(raise)?;
+    let alphabet = alphabet.map(|letters| letters.parse().map_err(|e| value("alphabet", e)));
+    let alphabet = alphabet.transpose()?;
+    Ok(ReadOptions { overrides, seed, header, alphabet, reweight, threads, ..ReadOptions::default() })
+}
+
+/// Training, validation and test part of the data of this name; `overrides` is TOML.
+#[pyfunction]
+pub(crate) fn load_data(
+    py: Python<'_>,
+    name: &str,
+    overrides: &str,
+    seed: u64,
+    header: Option<bool>,
+    alphabet: Option<&str>,
+    reweight: Option<f64>,
+    threads: usize,
+) -> PyResult<Parts> {
+    let options = options(overrides, seed, header, alphabet, reweight, threads)?;
+    Ok(parts(py.detach(|| harmonium_data::load(name, &options)).map_err(raise)?))
+}
+
+/// The table of a csv text with names in its first line; `place` names it in messages.
+#[pyfunction]
+pub(crate) fn read_csv(
+    py: Python<'_>,
+    text: &[u8],
+    place: &str,
+    overrides: &str,
+    seed: u64,
+) -> PyResult<Table> {
+    let options = options(overrides, seed, Some(true), None, None, 1)?;
+    let set = py.detach(|| harmonium_data::read_csv(text, place, &options)).map_err(raise)?;
+    Ok(parts(set).0)
+}

@@ -1,0 +1,313 @@
+"""Tables of typed columns: files, data sets and frames, and how their columns sit in the layers of a machine.
+
+Columns of one kind (and number of categories) are one visible layer. The schema is kept in the model file under the key
+``schema``, in the form of the command line, so that either can use the other's models.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _core
+from ._threads import resolve
+from ._units import Layer
+
+Array = npt.NDArray[Any]
+#: Kinds by column, ``{"age": "real", "town": {"kind": "categorical", "categories": [...]}}``, or the path of a TOML file.
+SchemaLike = Union[Mapping[str, Any], str, "PathLike[str]", "Schema"]
+
+#: Counts up to this are binomial (their largest value is a property of the source); beyond, Poisson.
+_LARGEST_BINOMIAL = 64
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its name, its kind and its categories.
+
+    Kinds are ``binary``, ``spin``, ``categorical``, ``real``, ``count``, ``label`` and ``ignore``.
+    """
+
+    name: str
+    kind: str
+    categories: tuple[str, ...] = ()
+    binarize: str | None = None
+
+
+@dataclass(frozen=True)
+class Schema:
+    """What every column of a table is, and the height and width where the columns are an image."""
+
+    columns: tuple[Column, ...]
+    shape: tuple[int, int] | None = None
+
+    def groups(self) -> list[list[int]]:
+        """Places of the columns that make up each layer: by kind and number of categories, in order of appearance."""
+        found: dict[tuple[str, int], list[int]] = {}
+        for place, column in enumerate(self.columns):
+            if column.kind not in ("label", "ignore"):
+                states = len(column.categories) if column.kind == "categorical" else 0
+                found.setdefault((column.kind, states), []).append(place)
+        return list(found.values())
+
+    @property
+    def label(self) -> Column | None:
+        """The column that holds the class of a row."""
+        return next((c for c in self.columns if c.kind == "label"), None)
+
+    def to_toml(self) -> str:
+        """The schema as ``harmonium --schema`` reads it."""
+        lines = [] if self.shape is None else [f"shape = [{self.shape[0]}, {self.shape[1]}]"]
+        lines.append("[columns]")
+        lines += [f"{_quoted(c.name)} = {_line(c.kind, c.categories, c.binarize)}" for c in self.columns]
+        return "\n".join(lines) + "\n"
+
+    def to_json(self) -> str:
+        """The schema as it is kept in a model file: neighbours that differ only in their number are one entry."""
+        kept: list[dict[str, Any]] = []
+        for c in self.columns:
+            if kept:
+                last = kept[-1]
+                count = last.get("count", 1)
+                before, now = _numbered(last["name"]), _numbered(c.name)
+                same = (last["kind"], tuple(last.get("categories", ())), last.get("binarize"))
+                if before and now == (before[0], before[1] + count) and same == (c.kind, c.categories, c.binarize):
+                    kept[-1] = _entry(last["name"], count + 1, c)
+                    continue
+            kept.append(_entry(c.name, None, c))
+        shape = {} if self.shape is None else {"shape": list(self.shape)}
+        return json.dumps({**shape, "columns": kept}, separators=(",", ":"), ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Schema:
+        """The schema of a model file."""
+        kept = json.loads(text)
+        columns = []
+        for c in kept["columns"]:
+            number = _numbered(c["name"])
+            for i in range(c.get("count") or 1):
+                name = f"{number[0]}{number[1] + i}" if number and c.get("count") else c["name"]
+                columns.append(Column(name, c["kind"], tuple(c.get("categories", ())), c.get("binarize")))
+        shape = kept.get("shape")
+        return cls(tuple(columns), None if shape is None else (shape[0], shape[1]))
+
+
+def _entry(name: str, count: int | None, c: Column) -> dict[str, Any]:
+    out: dict[str, Any] = {"name": name}
+    if count is not None:
+        out["count"] = count
+    out["kind"] = c.kind
+    if c.categories:
+        out["categories"] = list(c.categories)
+    if c.binarize is not None:
+        out["binarize"] = c.binarize
+    return out
+
+
+def _numbered(name: str) -> tuple[str, int] | None:
+    found = re.fullmatch(r"(.*?)(0|[1-9][0-9]*)", name, re.DOTALL)
+    return (found[1], int(found[2])) if found and not found[1][-1:].isdigit() else None
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _line(kind: str | None, categories: Any, binarize: Any) -> str:
+    parts = [] if kind is None else [f"kind = {_quoted(str(kind))}"]
+    if categories:
+        parts.append(f"categories = [{', '.join(_quoted(str(c)) for c in categories)}]")
+    if binarize is not None:
+        try:
+            parts.append(f"binarize = {float(binarize)!r}")
+        except ValueError:
+            parts.append(f"binarize = {_quoted(str(binarize))}")
+    return "{ " + ", ".join(parts) + " }"
+
+
+def overrides(schema: SchemaLike | None, label: str | None = None, binarize: Any = None) -> str:
+    """What is known about columns, as TOML."""
+    if isinstance(schema, Schema):
+        text = schema.to_toml()
+    elif schema is None or isinstance(schema, Mapping):
+        lines = [f"binarize = {float(binarize)!r}"] if isinstance(binarize, (int, float)) else []
+        lines += [f"binarize = {_quoted(binarize)}"] if isinstance(binarize, str) else []
+        lines.append("[columns]")
+        for name, kind in (schema or {}).items():
+            if isinstance(kind, Column):
+                lines.append(f"{_quoted(name)} = {_line(kind.kind, kind.categories, kind.binarize)}")
+            elif isinstance(kind, Mapping):
+                line = _line(kind.get("kind"), kind.get("categories"), kind.get("binarize"))
+                lines.append(f"{_quoted(name)} = {line}")
+            else:
+                lines.append(f"{_quoted(name)} = {_quoted(str(kind))}")
+        text = "\n".join(lines) + "\n"
+    else:
+        text = Path(schema).read_text(encoding="utf-8")
+    return text if label is None else f'{text}\n{_quoted(label)} = "label"\n'
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of typed columns, ready for a machine.
+
+    >>> import harmonium as hm
+    >>> digits = hm.read("digits")
+    >>> digits.train
+    Table(1438 rows: 64 binary, 1 label)
+    """
+
+    schema: Schema
+    #: An array for each group of columns, in the order of ``schema.groups()``.
+    blocks: list[Array]
+    #: Which entries are known, for each group; ``None`` where all are.
+    known: list[npt.NDArray[np.bool_] | None]
+    #: The class of every row as a place among the label's categories, -1 where it is missing.
+    labels: npt.NDArray[np.int64] | None = None
+    #: How much every row counts.
+    weights: npt.NDArray[np.float64] | None = None
+    _rows: int = field(default=0, repr=False)
+
+    @classmethod
+    def _of(cls, found: _core.Table) -> Table:
+        raw = json.loads(found.schema())
+        columns = tuple(Column(c["name"], c["kind"], tuple(c["categories"]), c["binarize"]) for c in raw["columns"])
+        schema = Schema(columns, None if raw["shape"] is None else (raw["shape"][0], raw["shape"][1]))
+        blocks = found.blocks()
+        labels, weights = found.labels(), found.weights()
+        return cls(
+            schema,
+            [values for _, values, _ in blocks],
+            [known for _, _, known in blocks],
+            None if labels is None else np.array(labels[1], dtype=np.int64),
+            None if weights is None else np.array(weights),
+            len(found),
+        )
+
+    def __len__(self) -> int:
+        return self._rows
+
+    def __repr__(self) -> str:
+        kinds = [c.kind for c in self.schema.columns]
+        counted = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
+        return f"Table({len(self)} rows: {counted})"
+
+    def select(self, rows: Any) -> Table:
+        """The given rows."""
+        def pick(x: Any) -> Any:
+            return None if x is None else x[rows]
+
+        blocks = [b[rows] for b in self.blocks]
+        count = len(np.arange(len(self))[rows])
+        return Table(self.schema, blocks, [pick(k) for k in self.known], pick(self.labels), pick(self.weights), count)
+
+    def layers(self, counts: str | None = None, label: bool = False) -> dict[str, Layer]:
+        """The visible layers that hold these columns, as the command line makes them."""
+        from ._units import units
+
+        groups = self.schema.groups()
+        if not groups:
+            raise ValueError("the table has no data columns, only labels or ignored ones")
+        out: dict[str, Layer] = {}
+        for places, block in zip(groups, self.blocks):
+            column = self.schema.columns[places[0]]
+            n, states = len(places), len(column.categories)
+            if column.kind == "categorical":
+                name, layer = f"potts{states}", Layer(n, "potts", max(1, states))
+            elif column.kind == "count":
+                most = int(max(1, block.max(initial=1)))
+                kind = counts or (f"binomial:{most}" if most <= _LARGEST_BINOMIAL else "poisson")
+                name, layer = "count", units(kind, n)
+            else:
+                kind = {"spin": "spin", "real": "gaussian"}.get(column.kind, "binary")
+                name, layer = column.kind, Layer(n, kind)
+            out["v" if len(groups) == 1 else name] = layer
+        if label:
+            found = self.schema.label
+            if found is None:
+                raise ValueError("label: the data have no label column, which a class machine needs; name one with label=")
+            out["y"] = Layer(1, "potts", len(found.categories))
+        return out
+
+    def arrays(self, layers: list[str]) -> dict[str, Array]:
+        """The values by layer, masked where they are missing."""
+        out: dict[str, Array] = {}
+        names = [name for name in layers if name != "y" or len(layers) == len(self.blocks)]
+        for name, block, known in zip(names, self.blocks, self.known):
+            out[name] = block if known is None else np.ma.MaskedArray(block, mask=~known)
+        if "y" in layers and "y" not in out:
+            codes = self.labels if self.labels is not None else np.full(len(self), -1)
+            y = np.maximum(codes, 0).reshape(-1, 1).astype(np.float64)
+            out["y"] = np.ma.MaskedArray(y, mask=(codes < 0).reshape(-1, 1)) if np.any(codes < 0) else y
+        return out
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A data set in its parts; those it does not have are ``None``."""
+
+    train: Table
+    valid: Table | None = None
+    test: Table | None = None
+
+
+def read(
+    name: str | PathLike[str],
+    *,
+    schema: SchemaLike | None = None,
+    label: str | None = None,
+    binarize: float | str | None = None,
+    header: bool | None = None,
+    alphabet: str | None = None,
+    reweight: float | None = 0.8,
+    seed: int = 0,
+    threads: int | None = None,
+) -> Dataset:
+    """Reads a data set by name, as the command line does.
+
+    Names are ``"digits"``, ``"mnist"``, generated ones such as ``"ising:16x16,t=2.3"``, and files: csv, npy, npz, IDX,
+    FASTA, safetensors, a folder of images. Every column gets a kind, inferred from its values where ``schema`` does not
+    say. ``reweight`` is the identity from which sequences share one vote.
+    """
+    parts = _core.load_data(
+        fspath(name), overrides(schema, label, binarize), seed, header, alphabet, reweight, resolve(threads)
+    )
+    train, valid, test = (None if part is None else Table._of(part) for part in parts)
+    assert train is not None
+    return Dataset(train, valid, test)
+
+
+def is_frame(x: Any) -> bool:
+    """Whether ``x`` is a frame of pandas or polars."""
+    return hasattr(x, "columns") and (hasattr(x, "to_csv") or hasattr(x, "write_csv"))
+
+
+def table(
+    frame: Any,
+    *,
+    schema: SchemaLike | None = None,
+    label: str | None = None,
+    binarize: float | str | None = None,
+    seed: int = 0,
+    name: str = "frame",
+) -> Table:
+    """A pandas or polars frame as a table of typed columns; the kinds are inferred where ``schema`` does not say.
+
+    >>> import harmonium as hm
+    >>> pandas = __import__("pytest").importorskip("pandas")
+    >>> frame = pandas.DataFrame({"smoker": ["yes", "no", "yes"], "height": [1.7, None, 1.82]})
+    >>> hm.table(frame).schema.columns[0]
+    Column(name='smoker', kind='binary', categories=('no', 'yes'), binarize=None)
+    """
+    if not is_frame(frame):
+        raise TypeError(f"{name}: expected a frame of pandas or polars, got {type(frame).__name__}")
+    text = frame.write_csv() if hasattr(frame, "write_csv") else frame.to_csv(index=False)
+    return Table._of(_core.read_csv(text.encode(), name, overrides(schema, label, binarize), seed))

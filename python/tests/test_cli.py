@@ -1,0 +1,118 @@
+"""The package and the command line are one program: equal settings give equal bits, and files go both ways."""
+
+import json
+import os
+import subprocess
+
+import numpy as np
+import pytest
+from conftest import ROOT
+
+import harmonium as hm
+
+
+def _binary():
+    named = os.environ.get("HARMONIUM_CLI")
+    if named:
+        return named
+    found = [ROOT / "target" / profile / "harmonium" for profile in ("debug", "release")]
+    return next((str(p) for p in found if p.exists()), None)
+
+
+CLI = _binary()
+pytestmark = pytest.mark.skipif(CLI is None, reason="the command line is not built")
+
+
+def cli(*args, cwd):
+    done = subprocess.run([CLI, *map(str, args)], cwd=cwd, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def same_file(machine, theirs, path):
+    """Whether our file is theirs byte for byte, given that it says the same about where it comes from."""
+    seed, details = hm.load(theirs)._seed, hm.load(theirs).details
+    assert machine._seed == seed
+    machine.details.update(details)
+    machine.save(path)
+    return path.read_bytes() == theirs.read_bytes()
+
+
+FLAGS = {
+    "pcd": (["--estimator", "pcd", "--chains", "60", "--sweeps", "2"], dict(estimator="pcd", chains=60, sweeps=2)),
+    "adam": (["--optimiser", "adam", "--form", "standardised", "--l1", "0.001"], dict(optimiser="adam", form="standardised", l1=0.001)),
+    "cd": (["--estimator", "cd", "--learning-rate", "0.05"], dict(estimator="cd", learning_rate=0.05)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FLAGS)
+def test_training_gives_the_same_file(name, tmp_path):
+    flags, settings = FLAGS[name]
+    common = ["--hidden", 10, "--updates", 60, "--batch", 100, "--seed", 5, "--threads", 2]
+    cli("train", "digits", *common, *flags, "-o", "run", "-q", cwd=tmp_path)
+    ours = hm.train("digits", hidden=10, updates=60, batch=100, seed=5, threads=1, **settings)
+    assert ours.details["schema"] == hm.load(tmp_path / "run").details["schema"]
+    assert same_file(ours, tmp_path / "run" / "model.safetensors", tmp_path / "ours.safetensors")
+
+
+def test_samples_features_and_likelihood_are_the_same(tmp_path):
+    cli("train", "digits", "--hidden", 8, "--updates", 50, "--seed", 1, "-o", "run", "-q", cwd=tmp_path)
+    machine = hm.load(tmp_path / "run")
+    cli("sample", "run", "-n", 30, "--chains", 7, "--sweeps", 20, "--between", 3, "--seed", 4, "--clamp", "v3=1",
+        "-o", "s.npy", cwd=tmp_path)  # fmt: skip
+    ours = machine.sample(30, chains=7, sweeps=20, between=3, seed=4, clamp={"v3": 1})
+    assert np.array_equal(np.load(tmp_path / "s.npy"), ours)
+    assert np.array_equal(ours, machine.sample(30, chains=7, sweeps=20, between=3, seed=4, clamp={3: 1}))
+    cli("transform", "run", "digits:test", "-o", "f.npy", cwd=tmp_path)
+    test = hm.read("digits").test
+    assert np.array_equal(np.load(tmp_path / "f.npy"), machine.transform(test))
+    theirs = json.loads(cli("evaluate", "run", "digits:test", "--quick", "--json", cwd=tmp_path))
+    found = machine.log_likelihood(test)
+    assert found.verdict == theirs["verdict"] == "exact"
+    assert found.mean == pytest.approx(theirs["log_likelihood"]["mean"], abs=1e-9)
+    assert found.lower == pytest.approx(theirs["log_likelihood"]["lower"], abs=1e-9)
+
+
+def test_a_run_of_the_command_line_is_resumed(tmp_path):
+    common = ["--hidden", 8, "--estimator", "pcd", "--seed", 2, "-q"]
+    cli("train", "digits", *common, "--updates", 40, "-o", "run", cwd=tmp_path)
+    settings = dict(hidden=8, estimator="pcd", updates=40, seed=2)
+    part = hm.build("digits", hidden=8)
+    digits = hm.read("digits").train
+    del settings["hidden"]
+    part.train(digits, callback=lambda e: e["update"] >= 20, callback_every=1, **settings)
+    part.resume(digits)
+    assert same_file(part, tmp_path / "run" / "model.safetensors", tmp_path / "ours.safetensors")
+    checkpoint = hm.Checkpoint.load(tmp_path / "run" / "checkpoints" / "last.safetensors")
+    assert checkpoint.updates == 40 and checkpoint.settings["seed"] == 2
+
+
+def test_a_frame_is_the_file_it_would_be(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    n = 200
+    frame = pandas.DataFrame(
+        {
+            "smoker": rng.choice(["no", "yes"], n),
+            "height": rng.normal(1.7, 0.1, n),
+            "town": rng.choice(["Oslo", "Rome", "Kyiv"], n),
+            "visits": rng.integers(0, 9, n),
+        }
+    )
+    frame.loc[::7, "town"] = None
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    flags = ["--hidden", 6, "--updates", 40, "--seed", 3, "--split", 0, "-q", "-o", "run"]
+    cli("train", "people.csv", *flags, cwd=tmp_path)
+    ours = hm.train(frame, hidden=6, updates=40, seed=3)
+    assert list(ours.layers) == list(hm.load(tmp_path / "run").layers)
+    assert ours.details["schema"] == hm.load(tmp_path / "run").details["schema"]
+    assert same_file(ours, tmp_path / "run" / "model.safetensors", tmp_path / "ours.safetensors")
+    polars = pytest.importorskip("polars")
+    assert hm.train(polars.read_csv(tmp_path / "people.csv"), hidden=6, updates=40, seed=3) == ours
+    # The command line completes with a model that Python has written.
+    ours.save(tmp_path / "m.safetensors")
+    cli("complete", "m.safetensors", "people.csv", "-o", "full.csv", "-q", cwd=tmp_path)
+    theirs = pandas.read_csv(tmp_path / "full.csv")
+    filled = ours.to_frame(ours.complete(frame))
+    assert list(filled.columns) == list(theirs.columns)
+    assert list(filled["town"]) == list(theirs["town"]) and filled["town"].notna().all()

@@ -1,0 +1,153 @@
+"""What counts as data, and what is said about the rest."""
+
+import numpy as np
+import pytest
+from conftest import random_rbm, states
+
+import harmonium as hm
+
+V = states(4)
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64",
+     ">f8", ">i4", "longdouble", "object"],
+)  # fmt: skip
+def test_arrays_of_any_number_type(dtype):
+    rbm = random_rbm()
+    expected = rbm.free_energy(V)
+    x = V.astype(dtype)
+    assert np.array_equal(rbm.free_energy(x), expected)
+    assert np.array_equal(rbm.free_energy(np.asfortranarray(x)), expected)
+    assert np.array_equal(rbm.free_energy(x[::-1])[::-1], expected)
+    assert np.array_equal(x, V.astype(dtype))
+
+
+def test_lists_images_and_columns():
+    rbm = random_rbm()
+    expected = rbm.free_energy(V)
+    assert np.array_equal(rbm.free_energy(V.tolist()), expected)
+    assert np.array_equal(rbm.free_energy(V.reshape(16, 2, 2)), expected)
+    mixed = hm.Machine.mixed({"a": 3, "b": hm.Gaussian(1)}, 2)
+    by_name = mixed.free_energy({"a": V[:, :3], "b": V[:, 3]})
+    assert np.array_equal(mixed.free_energy(V), by_name)
+    assert np.array_equal(mixed.free_energy((V[:, :3], V[:, 3:])), by_name)
+
+
+def test_sparse_matrices():
+    sparse = pytest.importorskip("scipy.sparse")
+    rbm = random_rbm()
+    for make in (sparse.csr_matrix, sparse.csc_matrix, sparse.coo_array, sparse.csr_array):
+        for dtype in ("float64", "float32", "int64", "bool"):
+            x = make(V.astype(dtype))
+            assert np.array_equal(rbm.free_energy(x), rbm.free_energy(V))
+    mixed = hm.Machine.mixed({"a": 3, "b": 1}, 2)
+    assert np.array_equal(mixed.free_energy(sparse.csr_matrix(V)), mixed.free_energy(V))
+
+
+def test_frames_of_numbers():
+    pandas = pytest.importorskip("pandas")
+    rbm = random_rbm()
+    assert np.array_equal(rbm.free_energy(pandas.DataFrame(V)), rbm.free_energy(V))
+    nullable = pandas.DataFrame(V).astype("Int64")
+    assert np.array_equal(rbm.free_energy(nullable), rbm.free_energy(V))
+    polars = pytest.importorskip("polars")
+    assert np.array_equal(rbm.free_energy(polars.DataFrame(V)), rbm.free_energy(V))
+
+
+def test_spins_codes_counts_and_reals():
+    potts = hm.Machine.rbm(hm.Potts(2, 3), 1)
+    assert potts.free_energy(np.array([[0, 2]], dtype=np.int32)).shape == (1,)
+    assert hm.Machine.rbm(hm.Poisson(1), 1).free_energy([[3], [0]]).shape == (2,)
+    assert hm.Machine.rbm(hm.Gaussian(1), 1).free_energy([[-3.5], [0]]).shape == (2,)
+    assert hm.Machine.rbm(hm.Spin(1), 1).sample(3, sweeps=1).dtype == np.int8
+
+
+def wrong(data, words, error=ValueError, machine=None):
+    machine = machine or random_rbm()
+    for call in (machine.free_energy, machine.train, machine.log_likelihood, machine.transform):
+        with pytest.raises(error, match=words):
+            call(data)
+
+
+def test_wrong_data_are_named():
+    wrong(V[:, :3], r"X: expected 4 columns, got shape \(16, 3\)")
+    wrong(V[0], r"X: expected 2 dimensions")
+    wrong(V[:0], "X: expected at least one row")
+    wrong(2 * V, "X: row 1, column 3: 2 is not allowed, expected 0 or 1")
+    wrong(np.where(V == 1, np.nan, V), "X: row 1, column 3 is NaN")
+    wrong(np.where(V == 1, np.inf, V), "X: row 1, column 3: inf is not allowed")
+    wrong(V.astype(str), "X: expected bool, integer or float numbers", TypeError)
+    wrong(V.astype(complex), "X: expected bool, integer or float numbers", TypeError)
+    wrong([["a", "b", "c", None]], "X: expected numbers", TypeError)
+    wrong([[0, 1], [1]], "X:")
+    wrong(np.ma.masked_equal(V, 1), "X: row 0|X: row 1, column 3 is missing")
+    spin = hm.Machine.rbm(hm.Spin(4), 2)
+    wrong(V, r"X: row 0, column 0: 0 is not allowed, expected -1 or \+1", machine=spin)
+    potts = hm.Machine.rbm(hm.Potts(4, 2), 2)
+    wrong(V + 0.5, "X: row 0, column 0: 0.5 is not allowed", machine=potts)
+    wrong(np.where(V == 1, -1, V), "X: row 1, column 3: -1 is not allowed", machine=potts)
+
+
+def test_wrong_values_deep_in_the_data_have_the_right_row():
+    x = np.zeros((5000, 4), dtype=np.uint8)
+    x[4321, 2] = 7
+    with pytest.raises(ValueError, match="X: row 4321, column 2: 7 is not allowed"):
+        random_rbm().free_energy(x)
+
+
+def test_wrong_layers_are_named():
+    mixed = hm.Machine.mixed({"left": 2, "right": 2}, 1)
+    with pytest.raises(ValueError, match="did you mean 'left'"):
+        mixed.free_energy({"lefft": V[:, :2], "right": V[:, 2:]})
+    with pytest.raises(ValueError, match="no data for the layer 'right'"):
+        mixed.free_energy({"left": V[:, :2]})
+    with pytest.raises(ValueError, match=r"X\['right'\]: expected 16 rows"):
+        mixed.free_energy({"left": V[:, :2], "right": V[:3, 2:]})
+    with pytest.raises(ValueError, match="X: expected a dict"):
+        mixed.free_energy(V[:, :3])
+    with pytest.raises(ValueError, match="sample_weight: expected 16 numbers"):
+        mixed.train(V, sample_weight=[1, 2])
+    with pytest.raises(ValueError, match="sample_weight: expected finite numbers"):
+        mixed.train(V, sample_weight=[-1] * 16)
+
+
+def test_wrong_arguments_are_named():
+    rbm = random_rbm()
+    with pytest.raises(ValueError, match="2 dimensions"):
+        rbm.set_weights([1, 2])
+    with pytest.raises(ValueError, match="4×3"):
+        rbm.set_weights(np.zeros((3, 4)))
+    with pytest.raises(TypeError, match="did you mean 'theta'"):
+        rbm.set_params("v", theeta=[1, 2, 3, 4])
+    with pytest.raises(ValueError, match="theta: expected 4 numbers"):
+        rbm.set_params("v", theta=[1, 2])
+    with pytest.raises(ValueError, match=r"theta\[0\]"):
+        rbm.set_params("v", theta=np.nan)
+    with pytest.raises(ValueError, match="there is no layer 'w'"):
+        rbm.params("w")
+    with pytest.raises(ValueError, match="not coupled"):
+        rbm.weights("v", "v")
+    with pytest.raises(ValueError, match="temperature"):
+        rbm.sample(3, temperature=0)
+    with pytest.raises(ValueError, match="clamp: layer 'v' has no unit 9"):
+        rbm.sample(3, clamp={9: 1})
+    with pytest.raises(ValueError, match="given"):
+        rbm.sample(3, clamp={0: 5})
+    with pytest.raises(ValueError, match="n: expected 0 or more"):
+        hm.Binary(-1)
+    with pytest.raises(ValueError, match="did you mean 'spin'"):
+        hm.Layer(3, "spinn")
+    with pytest.raises(ValueError, match="state"):
+        hm.Machine.rbm(hm.Potts(3, 0), 1)
+    with pytest.raises(ValueError, match="unknown role"):
+        hm.Machine({"v": ("visibel", 3)})
+    with pytest.raises(ValueError, match="there is no layer 'x'"):
+        hm.Machine({"v": ("visible", 3)}, [("v", "x")])
+    with pytest.raises(ValueError, match="cannot be normalised"):
+        pair = hm.Machine.fully_visible(hm.Gaussian(2))
+        pair.set_weights([[0, 5], [5, 0]])
+        pair.sample(3)
+    with pytest.raises(ValueError, match="exact enumeration would visit"):
+        random_rbm(60, 60).log_probability(np.zeros((1, 60)))
