@@ -535,7 +535,7 @@ class Machine:
         sweeps: int = 1000,
         between: int = 100,
         temperature: float = 1.0,
-        tempering: int | None = None,
+        annealing: int | None = None,
         clamp: Mapping[Any, Any] | None = None,
         given: Any = None,
         seed: int = 0,
@@ -553,7 +553,7 @@ class Machine:
             Sweeps before the first sample, and between two samples of a chain.
         temperature
             Below 1 samples are more typical, above 1 more varied.
-        tempering
+        annealing
             Steps in which chains cool down from high temperature before the first sweep, so that they find all modes.
         clamp
             Units and the values they keep: ``{3: 1.0}``, or ``{("y", 0): 2}`` where there are several visible layers, or
@@ -574,7 +574,7 @@ class Machine:
         >>> coins.sample(4, clamp={0: 1}, sweeps=1, seed=1)[:, 0]
         array([1, 1, 1, 1], dtype=uint8)
         """
-        trace = self._trace(n, chains, sweeps, between, temperature, tempering, clamp, given, None, seed, threads, False)
+        trace = self._trace(n, chains, sweeps, between, temperature, annealing, clamp, given, None, seed, threads, False)
         arrays = {name: x for name, x in trace.items() if self._layers[name].role == "visible"}
         return _one(arrays)
 
@@ -619,7 +619,7 @@ class Machine:
         sweeps: int,
         between: int,
         temperature: float,
-        tempering: int | None,
+        annealing: int | None,
         clamp: Mapping[Any, Any] | None,
         given: Any,
         start: Any,
@@ -646,8 +646,8 @@ class Machine:
             raise ValueError(f"start: expected {count} rows, one for each chain, got {len(first)}")
         workers, beta = resolve(threads), 1.0 / temperature
         walk = _core.Chains(self._core, count, seed, held, first)
-        if tempering:
-            walk.anneal(self._core, tempering, beta, workers)
+        if annealing:
+            walk.anneal(self._core, annealing, beta, workers)
         walk.sweep(self._core, sweeps, beta, workers)
         parts: dict[str, list[Array]] = {name: [] for name in (*self._layers, *(["energy"] if everything else []))}
         drawn = 0
