@@ -8,25 +8,44 @@
 >>> likelihood.verdict
 'exact'
 
-From a table or a file, in one call: ``hm.train("digits", hidden=100)``, ``hm.train(frame, label="species", machine="class")``.
+From a table or a file, in one call: ``hm.train("digits", hidden=100)``, or
+``hm.train(frame, label="species", machine="class")``.
 
-Where things are: :class:`Machine` has everything one does with a machine; :func:`train` and :func:`build` make one for data;
-:func:`read` and :func:`table` give columns their kinds; :mod:`harmonium.plot` draws (with matplotlib); :func:`Binary`, :func:`Spin`, :func:`Potts`,
-:func:`Gaussian`, :func:`ReLU`, :func:`DReLU`, :func:`Binomial` and :func:`Poisson` are the kinds of units;
-:class:`Run`, :class:`LogZ`, :class:`LogLikelihood`, :class:`Diagnosis` and :class:`Trace` are what comes back;
-:func:`set_threads` says how many threads to use. Model files are those of the command line ``harmonium``.
+Where things are:
+
+- :class:`Machine` has everything one does with a machine; :func:`train` and :func:`build` make one for data;
+- :func:`Binary`, :func:`Spin`, :func:`Potts`, :func:`Gaussian`, :func:`ReLU`, :func:`DReLU`, :func:`Binomial` and
+  :func:`Poisson` are the kinds of units;
+- :func:`read` and :func:`table` give the columns of files and frames their kinds;
+- :class:`Run`, :class:`LogZ`, :class:`LogLikelihood`, :class:`Diagnosis` and :class:`Trace` are what comes back;
+- :mod:`harmonium.plot` draws, with matplotlib; :meth:`Trace.to_arviz` hands chains to ArviZ;
+- :func:`set_threads` says how many threads to use.
+
+Model files are those of the command line ``harmonium``.
 """
 
+from . import plot
 from ._core import __version__
 from ._fit import build, train
-from ._machine import LayerInfo, Machine, Moments
+from ._judging import Moments
+from ._machine import Machine
+from ._parts import LayerInfo
 from ._results import Checkpoint, Diagnosis, LogLikelihood, LogZ, Run
 from ._table import Column, Dataset, Schema, Table, read, table
 from ._threads import get_threads, set_threads
 from ._trace import Trace
-from ._units import Binary, Binomial, DReLU, Gaussian, Layer, Poisson, Potts, ReLU, Spin, units
-
-from . import plot
+from ._units import (
+    Binary,
+    Binomial,
+    DReLU,
+    Gaussian,
+    Layer,
+    Poisson,
+    Potts,
+    ReLU,
+    Spin,
+    units,
+)
 
 load = Machine.load
 

@@ -86,7 +86,7 @@ def train(
     Of a data set with parts, the training part is learnt from.
 
     >>> import harmonium as hm
-    >>> machine = hm.train("digits", hidden=20, updates=100, seed=1)
+    >>> machine = hm.train("digits", hidden=20, updates=100, evaluate_every=0, seed=1)
     >>> machine.last_run.updates
     100
     """

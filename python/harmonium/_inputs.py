@@ -17,7 +17,7 @@ from . import _core
 from ._table import Table, is_frame, table
 
 if TYPE_CHECKING:
-    from ._machine import Machine
+    from ._parts import Parts
 
 Known = npt.NDArray[np.bool_]
 
@@ -26,7 +26,7 @@ _DENSE = 1 << 24
 
 
 def rows(
-    machine: Machine,
+    machine: Parts,
     data: Any,
     name: str,
     *,
@@ -59,7 +59,7 @@ def rows(
     return _core.Rows(machine._core, prepared, _weights(weights, count))
 
 
-def _typed(machine: Machine, data: Any, name: str, wanted: list[str], weights: Any) -> tuple[Any, Any]:
+def _typed(machine: Parts, data: Any, name: str, wanted: list[str], weights: Any) -> tuple[Any, Any]:
     """The columns of a table by layer, and its weights; frames become tables where the machine was made for one."""
     schema = machine.schema
     if is_frame(data) and schema is not None:
@@ -95,7 +95,7 @@ def _weights(weights: Any, count: int | None) -> list[float] | None:
 
 
 def _by_layer(
-    machine: Machine, data: Any, name: str, wanted: list[str]
+    machine: Parts, data: Any, name: str, wanted: list[str]
 ) -> dict[str, tuple[str, Any]]:
     """The part of every wanted layer, with the words that name it in messages."""
     if isinstance(data, Mapping):

@@ -10,7 +10,7 @@ from . import _core
 from ._names import explain
 
 if TYPE_CHECKING:
-    from ._machine import Machine
+    from ._parts import Parts
 
 REGULARISER = ("l1", "l2", "l1b", "max_norm", "target", "target_strength")
 _NAMED = ("estimator", "optimiser", "schedule", "init", "positive")
@@ -23,7 +23,7 @@ _DEFAULTS: dict[str, dict[str, dict[str, float]]] = {
 }
 
 
-def train_params(machine: Machine, given: Mapping[str, Any]) -> dict[str, Any]:
+def train_params(machine: Parts, given: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that are not ``None``, in the form of ``TrainParams``."""
     given = {key: _plain(x) for key, x in given.items() if x is not None}
     out: dict[str, Any] = {}
@@ -46,7 +46,7 @@ def train_params(machine: Machine, given: Mapping[str, Any]) -> dict[str, Any]:
     return out
 
 
-def is_class_machine(machine: Machine) -> bool:
+def is_class_machine(machine: Parts) -> bool:
     """Whether the layer ``y`` is a single visible Potts unit."""
     y = machine.layers.get("y")
     return y is not None and y.role == "visible" and y.kind == "potts" and y.n == 1
@@ -84,7 +84,7 @@ def text(params: Mapping[str, Any]) -> str:
         raise ValueError(f"settings: {e}") from None
 
 
-def plan(machine: Machine, rows: _core.Rows, params: Mapping[str, Any], threads: int) -> dict[str, Any]:
+def plan(machine: Parts, rows: _core.Rows, params: Mapping[str, Any], threads: int) -> dict[str, Any]:
     """The settings checked and complete."""
     with explained():
         found: dict[str, Any] = json.loads(_core.plan(machine._core, rows, text(params), threads))

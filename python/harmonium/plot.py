@@ -58,7 +58,13 @@ def _grid(x: Array, shape: tuple[int, int], columns: int | None) -> Array:
 
 
 def images(
-    X: Any, *, shape: tuple[int, int] | None = None, columns: int | None = None, cmap: str = "gray", ax: Any = None, **style: Any
+    X: Any,
+    *,
+    shape: tuple[int, int] | None = None,
+    columns: int | None = None,
+    cmap: str = "gray",
+    ax: Any = None,
+    **style: Any,
 ) -> Any:
     """Rows as images in a grid."""
     x = np.asarray(as_array(X, "X"), dtype=np.float64)
@@ -72,7 +78,13 @@ def images(
 
 
 def samples(
-    machine: Machine, n: int = 64, *, shape: tuple[int, int] | None = None, columns: int | None = None, ax: Any = None, **how: Any
+    machine: Machine,
+    n: int = 64,
+    *,
+    shape: tuple[int, int] | None = None,
+    columns: int | None = None,
+    ax: Any = None,
+    **how: Any,
 ) -> Any:
     """Samples of a machine of images; further keywords are those of :meth:`Machine.sample`."""
     x = machine.sample(n, **how)

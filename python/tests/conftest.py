@@ -5,10 +5,9 @@ from __future__ import annotations
 import itertools
 from pathlib import Path
 
+import harmonium as hm
 import numpy as np
 import pytest
-
-import harmonium as hm
 
 ROOT = Path(__file__).resolve().parents[2]
 

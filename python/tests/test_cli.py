@@ -4,11 +4,10 @@ import json
 import os
 import subprocess
 
+import harmonium as hm
 import numpy as np
 import pytest
 from conftest import ROOT
-
-import harmonium as hm
 
 
 def _binary():
@@ -40,7 +39,10 @@ def same_file(machine, theirs, path):
 
 FLAGS = {
     "pcd": (["--estimator", "pcd", "--chains", "60", "--sweeps", "2"], dict(estimator="pcd", chains=60, sweeps=2)),
-    "adam": (["--optimiser", "adam", "--form", "standardised", "--l1", "0.001"], dict(optimiser="adam", form="standardised", l1=0.001)),
+    "adam": (
+        ["--optimiser", "adam", "--form", "standardised", "--l1", "0.001"],
+        dict(optimiser="adam", form="standardised", l1=0.001),
+    ),
     "cd": (["--estimator", "cd", "--learning-rate", "0.05"], dict(estimator="cd", learning_rate=0.05)),
 }  # fmt: skip
 

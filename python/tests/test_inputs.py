@@ -1,10 +1,9 @@
 """What counts as data, and what is said about the rest."""
 
+import harmonium as hm
 import numpy as np
 import pytest
 from conftest import random_rbm, states
-
-import harmonium as hm
 
 V = states(4)
 

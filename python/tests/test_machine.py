@@ -3,11 +3,10 @@
 import copy
 import pickle
 
+import harmonium as hm
 import numpy as np
 import pytest
 from conftest import log_sum, log_weights, random_rbm, states
-
-import harmonium as hm
 
 
 @pytest.mark.parametrize("values", [(0, 1), (-1, 1)])

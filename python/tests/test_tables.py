@@ -1,10 +1,9 @@
 """Tables, pictures and ArviZ."""
 
+import harmonium as hm
 import numpy as np
 import pytest
 from conftest import random_rbm
-
-import harmonium as hm
 
 
 def test_schemas_come_back_from_json():

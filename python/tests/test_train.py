@@ -8,11 +8,10 @@ import sys
 import threading
 import time
 
+import harmonium as hm
 import numpy as np
 import pytest
-from conftest import random_rbm, states
-
-import harmonium as hm
+from conftest import states
 
 ESTIMATORS = ["exact", "cd", "pcd", "fpcd", "pt", "ptt", "tap", "pl", "ucd", "jarzynski"]
 
@@ -251,7 +250,8 @@ X = (np.random.default_rng(0).random((500, 50)) < 0.3)
 rbm = hm.Machine.rbm(50, 50)
 print("ready", flush=True)
 try:
-    rbm.train(X, estimator="pcd", updates=10**9, callback=lambda e: print("going", flush=True) if e["update"] else None, callback_every=20)
+    going = lambda e: print("going", flush=True) if e["update"] else None
+    rbm.train(X, estimator="pcd", updates=10**9, callback=going, callback_every=20)
 except KeyboardInterrupt:
     assert rbm.last_run.interrupted and rbm.last_run.updates > 0 and rbm.weights().any()
     print("kept", rbm.last_run.updates, flush=True)

@@ -1,0 +1,164 @@
+"""Energies, features and judgement: likelihood with an interval and a verdict, exact answers, diagnostics."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _core, _inputs, _settings
+from ._parts import Floats, Parts
+from ._results import Diagnosis, LogLikelihood, LogZ
+from ._threads import resolve
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Exact averages of a machine."""
+
+    log_z: float
+    #: Mean of every unit, by layer.
+    means: dict[str, Floats]
+    #: Mean product of every coupled pair of units, by coupling.
+    pairs: dict[tuple[str, str], Floats]
+
+
+class Judging(Parts):
+    """The part of a machine that judges."""
+
+    __slots__ = ()
+
+    def energy(self, states: Any, *, threads: int | None = None) -> Floats:
+        """E(x) of each row of states of all layers, a dict by name (or columns side by side)."""
+        return self._core.energy(_inputs.rows(self, states, "states", hidden=True), resolve(threads))
+
+    def free_energy(self, X: Any, *, temperature: float = 1.0, threads: int | None = None) -> Floats:
+        """F(v) of each row, with ``p(v) = exp(-F(v)) / Z``.
+
+        >>> import harmonium as hm
+        >>> hm.Machine.rbm(2, 1).free_energy([[0, 0], [0, 1]]).round(4)  # -ln 2: the hidden unit has two states
+        array([-0.6931, -0.6931])
+        """
+        return self._core.free_energy(_inputs.rows(self, X, "X"), 1.0 / temperature, resolve(threads))
+
+    def transform(self, X: Any, *, inputs: bool = False, threads: int | None = None) -> npt.NDArray[np.float32]:
+        """The mean of every hidden unit given each row, or what reaches it (``inputs``).
+
+        Deeper layers see the most probable states of those below.
+        """
+        if not self.hidden:
+            raise ValueError("this machine has no hidden units, hence no features")
+        parts = self._core.features(_inputs.rows(self, X, "X"), inputs, resolve(threads))
+        return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+
+    def predict_proba(self, X: Any, *, layer: str = "y", threads: int | None = None) -> Floats:
+        """p(y|v) of a class machine, exactly: a column for each class. ``X`` holds the other visible layers."""
+        info = self._layers.get(layer)
+        if info is None or info.kind != "potts" or info.n != 1 or info.role != "visible":
+            raise ValueError(f"layer: {layer!r} is not a visible layer of a single Potts unit")
+        others = [x.name for x in self._layers.values() if x.role != "hidden" and x.name != layer]
+        rows = _inputs.rows(self, X, "X", only=others)
+        return self._core.posterior(self._place(layer), rows, resolve(threads))
+
+    def log_z(
+        self,
+        X: Any = None,
+        *,
+        std_err: float = 0.1,
+        chains: int = 128,
+        time_budget: float | str | None = None,
+        seed: int = 0,
+        threads: int | None = None,
+        **effort: Any,
+    ) -> LogZ:
+        """ln Z with its interval and verdict: enumerated where that is quick, else estimated from both sides.
+
+        ``X``, where given, makes the base of the estimate. Further keywords: ``temperatures``, ``ladders``, ``rounds``,
+        ``exact_seconds``.
+        """
+        rows = None if X is None else _inputs.rows(self, X, "X")
+        return self._log_z(rows, std_err, chains, time_budget, seed, threads, effort)
+
+    def _log_z(
+        self, rows: _core.Rows | None, std_err: float, chains: int, budget: float | str | None, seed: int,
+        threads: int | None, effort: Mapping[str, Any],
+    ) -> LogZ:  # fmt: skip
+        params = {"std_err": std_err, "chains": chains, "seed": seed, **effort}
+        with _settings.explained():
+            found = _core.log_z(self._core, rows, json.dumps(params), _settings.seconds(budget), resolve(threads))
+        return LogZ._of(found)
+
+    def log_likelihood(
+        self,
+        X: Any,
+        *,
+        log_z: LogZ | None = None,
+        sample_weight: Any = None,
+        std_err: float = 0.1,
+        chains: int = 128,
+        time_budget: float | str | None = None,
+        seed: int = 0,
+        threads: int | None = None,
+        **effort: Any,
+    ) -> LogLikelihood:
+        """Mean ln p(v) of rows with its interval and verdict; ``.rows`` has that of every row.
+
+        ``log_z`` saves the estimate of ln Z where it is known already.
+
+        >>> import harmonium as hm
+        >>> hm.Machine.rbm(2, 1).log_likelihood([[0, 1]]).verdict
+        'exact'
+        """
+        rows = _inputs.rows(self, X, "X", weights=sample_weight)
+        workers = resolve(threads)
+        if any(x.role == "condition" for x in self._layers.values()):
+            return LogLikelihood._of(_core.log_likelihood(self._core, rows, None, seed, workers), None)
+        z = log_z or self._log_z(rows, std_err, chains, time_budget, seed, threads, effort)
+        return LogLikelihood._of(_core.log_likelihood(self._core, rows, z._found, seed, workers), z)
+
+    def pseudo_log_likelihood(self, X: Any, *, threads: int | None = None) -> Floats:
+        """Sum over units of ln p(unit | all other units), exactly, of each row."""
+        return _core.pseudo_log_likelihood(self._core, _inputs.rows(self, X, "X"), resolve(threads))
+
+    def log_probability(self, X: Any, *, seconds: float = 600.0, threads: int | None = None) -> Floats:
+        """ln p(v) of each row by enumeration; refused where that takes longer than ``seconds``."""
+        return self._core.log_probability(_inputs.rows(self, X, "X"), seconds, resolve(threads))
+
+    def moments(self, *, seconds: float = 600.0, threads: int | None = None) -> Moments:
+        """ln Z, the mean of every unit and of every pair of coupled units, by enumeration."""
+        z, means, stats = self._core.moments(seconds, resolve(threads))
+        pairs = dict(zip(self._couplings, stats[len(self._layers) :]))
+        return Moments(z, dict(zip(self._layers, means)), pairs)
+
+    def gradient(
+        self, X: Any, *, sample_weight: Any = None, seconds: float = 600.0, threads: int | None = None
+    ) -> dict[str | tuple[str, str], Floats]:
+        """Gradient of the mean log-likelihood by enumeration, by layer and by pair of layers."""
+        rows = _inputs.rows(self, X, "X", weights=sample_weight)
+        arrays = self._core.gradient(rows, seconds, resolve(threads))
+        return dict(zip([*self._layers, *self._couplings], arrays))
+
+    def diagnose(
+        self, X: Any, *, chains: int = 32, sweeps: int = 500, seed: int = 0, threads: int | None = None
+    ) -> Diagnosis:
+        """Whether chains from data and from nowhere meet, and whether samples resemble the rows."""
+        rows = _inputs.rows(self, X, "X")
+        if len(rows) > 1000:
+            rows = rows.select(list(range(0, len(rows), -(-len(rows) // 1000))))
+        workers = resolve(threads)
+        found = json.loads(_core.equilibrium(self._core, rows, chains, sweeps, seed, workers))
+        walk = _core.Chains(self._core, max(100, len(rows)), seed)
+        walk.sweep(self._core, 1000, 1.0, workers)
+        samples = json.loads(_core.quality(self._core, rows, walk.rows(self._core), workers))
+        return Diagnosis(found["verdict"], found["reasons"], found, samples)
+
+    def verify(
+        self, *, chains: int = 4000, sweeps: int = 200, seed: int = 0, threads: int | None = None
+    ) -> dict[str, Any]:
+        """The sampler on this machine (or on a part of it) against enumeration: a small ``p_value`` is bad news."""
+        found: dict[str, Any] = json.loads(_core.verify(self._core, chains, sweeps, seed, resolve(threads)))
+        return found

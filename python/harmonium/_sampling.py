@@ -1,0 +1,288 @@
+"""Sampling: freely, with some units given, in chains; and the completion of rows with gaps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from . import _core, _inputs
+from ._names import suggestion
+from ._parts import Array, Arrays, Floats, LayerInfo, Parts, _one
+from ._threads import resolve
+from ._trace import Trace
+
+
+class Sampling(Parts):
+    """The part of a machine that samples."""
+
+    __slots__ = ()
+
+    def sample(
+        self,
+        n: int | None = None,
+        *,
+        chains: int | None = None,
+        sweeps: int = 1000,
+        between: int = 100,
+        temperature: float = 1.0,
+        annealing: int | None = None,
+        clamp: Mapping[Any, Any] | None = None,
+        given: Any = None,
+        seed: int = 0,
+        threads: int | None = None,
+    ) -> Arrays:
+        """Samples of the visible units, freely or with some of them given.
+
+        Parameters
+        ----------
+        n
+            Number of samples: 10, or one for each row of ``given``, where nothing is said.
+        chains
+            Each gives every ``chains``-th sample; one for each sample where nothing is said.
+        sweeps, between
+            Sweeps before the first sample, and between two samples of a chain.
+        temperature
+            Below 1 samples are more typical, above 1 more varied.
+        annealing
+            Steps in which chains cool down from high temperature before the first sweep, so that they find all modes.
+        clamp
+            Units and the values they keep: ``{3: 1.0}``, or ``{("y", 0): 2}`` where there are several visible layers, or
+            columns of the table that the machine was made for: ``{"town": "Rome"}``.
+        given
+            Rows with NaN (or masked) where the machine is to sample; the known entries are kept. Conditional machines
+            need it, for their condition.
+
+        Returns
+        -------
+        numpy.ndarray or dict of numpy.ndarray
+            The values, by the name of the layer where there are several visible ones.
+
+        Examples
+        --------
+        >>> import harmonium as hm
+        >>> coins = hm.Machine.rbm(3, 1)
+        >>> coins.sample(4, clamp={0: 1}, sweeps=1, seed=1)[:, 0]
+        array([1, 1, 1, 1], dtype=uint8)
+        """
+        trace = self._trace(n, chains, sweeps, between, temperature, annealing, clamp, given, None, seed, threads, False)
+        arrays = {name: x for name, x in trace.items() if self._layers[name].role == "visible"}
+        return _one(arrays)
+
+    def sample_chains(
+        self,
+        chains: int = 4,
+        draws: int = 1000,
+        *,
+        sweeps: int = 1000,
+        between: int = 1,
+        temperature: float = 1.0,
+        clamp: Mapping[Any, Any] | None = None,
+        given: Any = None,
+        start: Any = None,
+        seed: int = 0,
+        threads: int | None = None,
+    ) -> Trace:
+        """Chains with all their draws, of all layers: for diagnostics and for ArviZ.
+
+        ``start`` holds states of all layers, one row for each chain, where they are not to start from nowhere.
+
+        >>> import harmonium as hm
+        >>> trace = hm.Machine.rbm(3, 2).sample_chains(chains=2, draws=5, sweeps=10)
+        >>> trace["v"].shape
+        (2, 5, 3)
+        """
+        if chains < 1 or draws < 1:
+            raise ValueError(f"chains, draws: expected at least 1, got {chains} and {draws}")
+        arrays = self._trace(
+            chains * draws, chains, sweeps, between, temperature, None, clamp, given, start, seed, threads, True
+        )
+        shaped = {k: x.reshape(draws, chains, *x.shape[1:]).swapaxes(0, 1) for k, x in arrays.items()}
+        energy = shaped.pop("energy")
+        return Trace(shaped, energy, between)
+
+    def _trace(
+        self,
+        n: int | None,
+        chains: int | None,
+        sweeps: int,
+        between: int,
+        temperature: float,
+        annealing: int | None,
+        clamp: Mapping[Any, Any] | None,
+        given: Any,
+        start: Any,
+        seed: int,
+        threads: int | None,
+        everything: bool,
+    ) -> dict[str, Array]:
+        """All samples, a draw of all chains after the other."""
+        if not 0 < temperature < float("inf"):
+            raise ValueError(f"temperature: expected a positive number, got {temperature}")
+        if clamp is not None and given is not None:
+            raise ValueError("clamp, given: one of them, not both")
+        if clamp:
+            given = self._clamped(clamp)
+        held = None if given is None else self._given(given)
+        if held is None and any(x.role == "condition" for x in self._layers.values()):
+            raise ValueError("given: this machine needs its condition to be given")
+        n = (10 if held is None or clamp else len(held)) if n is None else n
+        if n < 1 or (chains is not None and chains < 1) or sweeps < 0:
+            raise ValueError(f"n, chains, sweeps: expected at least 1, got {n}, {chains}, {sweeps}")
+        count = n if chains is None else min(chains, n)
+        first = None if start is None else _inputs.rows(self, start, "start", hidden=True)
+        if first is not None and len(first) != count:
+            raise ValueError(f"start: expected {count} rows, one for each chain, got {len(first)}")
+        workers, beta = resolve(threads), 1.0 / temperature
+        walk = _core.Chains(self._core, count, seed, held, first)
+        if annealing:
+            walk.anneal(self._core, annealing, beta, workers)
+        walk.sweep(self._core, sweeps, beta, workers)
+        parts: dict[str, list[Array]] = {name: [] for name in (*self._layers, *(["energy"] if everything else []))}
+        drawn = 0
+        while drawn < n:
+            if drawn:
+                walk.sweep(self._core, max(1, between), beta, workers)
+            rows = walk.rows(self._core)
+            for place, (name, info) in enumerate(self._layers.items()):
+                if everything or info.role == "visible":
+                    parts[name].append(rows.values(place))
+            if everything:
+                parts["energy"].append(self._core.energy(rows, workers))
+            drawn += count
+        return {name: np.concatenate(x)[:n] for name, x in parts.items() if x}
+
+    def _clamped(self, clamp: Mapping[Any, Any]) -> dict[str, Array]:
+        """One row with NaN wherever nothing is clamped."""
+        rows: dict[str, Array] = {
+            name: np.full((1, x.n), np.nan) for name, x in self._layers.items() if x.role != "hidden"
+        }
+        for key, value in clamp.items():
+            if isinstance(key, str):
+                key, value = self._column(key, value)
+            name, unit = key if isinstance(key, tuple) else (None, key)
+            if name is None:
+                if len(rows) != 1:
+                    raise ValueError(f"clamp: {key!r}: which layer? Write ({next(iter(rows))!r}, {key!r})")
+                (name,) = rows
+            if name not in rows:
+                raise ValueError(f"clamp: there is no visible layer {name!r}; {suggestion(str(name), rows)}")
+            if not 0 <= unit < rows[name].shape[1]:
+                raise ValueError(f"clamp: layer {name!r} has no unit {unit}, only 0 to {rows[name].shape[1] - 1}")
+            rows[name][0, unit] = value
+        return rows
+
+    def _column(self, name: str, value: Any) -> tuple[tuple[str, int], float]:
+        """Layer, unit and number of a column and its value."""
+        schema = self.schema
+        if schema is None:
+            raise ValueError(f"clamp: {name!r}: this machine knows no names of columns")
+        names = [c.name for c in schema.columns]
+        if name not in names:
+            raise ValueError(f"clamp: the machine has no column {name!r}; {suggestion(name, names)}")
+        place = names.index(name)
+        column = schema.columns[place]
+        code: Any = value
+        if column.categories:
+            if str(value) not in column.categories:
+                raise ValueError(f"clamp: {name!r} cannot be {value!r}; {suggestion(str(value), column.categories)}")
+            code = column.categories.index(str(value))
+            code = 2 * code - 1 if column.kind == "spin" else code
+        layers = [x for x in self.visible if not (column.kind != "label" and x == "y")]
+        if column.kind == "label":
+            return ("y", 0), float(code)
+        group = next(i for i, places in enumerate(schema.groups()) if place in places)
+        return (layers[group], schema.groups()[group].index(place)), float(code)
+
+    def to_frame(self, arrays: Arrays) -> Any:
+        """Samples or completed rows as a pandas frame with the columns of the table the machine was made for."""
+        import pandas  # type: ignore[import-untyped,unused-ignore]
+
+        schema = self.schema
+        if schema is None:
+            raise ValueError("this machine knows no names of columns")
+        by_layer = arrays if isinstance(arrays, dict) else {self.visible[0]: arrays}
+        columns: dict[str, Any] = {}
+        for c in schema.columns:
+            if c.kind == "ignore" or (c.kind == "label" and "y" not in by_layer):
+                continue
+            (layer, unit), _ = self._column(c.name, c.categories[0] if c.categories else 0)
+            values = by_layer[layer][:, unit]
+            if c.categories:
+                codes = (values > 0).astype(int) if c.kind == "spin" else values.astype(int)
+                values = np.array(c.categories, dtype=object)[codes]
+            columns[c.name] = values
+        return pandas.DataFrame(columns)
+
+    def _given(self, given: Any) -> _core.Rows:
+        """Rows of which anything may be missing; whole layers that are not mentioned are free."""
+        only = None
+        if isinstance(given, Mapping):
+            only = [x.name for x in self._layers.values() if x.name in given or x.role == "condition"]
+        return _inputs.rows(self, given, "given", missing=True, only=only)
+
+    def complete(
+        self,
+        X: Any,
+        *,
+        fill: str = "best",
+        chains: int = 4,
+        sweeps: int = 200,
+        seed: int = 0,
+        threads: int | None = None,
+    ) -> Arrays:
+        """Fills what is missing (NaN or masked) in rows.
+
+        ``fill="best"`` takes the most probable value given the known entries (for numbers, their mean), averaged over
+        ``chains`` chains for each row; ``"sample"`` makes one draw, jointly for all missing entries of a row.
+
+        >>> import numpy as np, harmonium as hm
+        >>> pair = hm.Machine.fully_visible(hm.Spin(2))
+        >>> pair.set_weights([[0, 3], [3, 0]])
+        >>> pair.complete([[1, np.nan], [np.nan, -1]])
+        array([[ 1.,  1.],
+               [-1., -1.]])
+        """
+        if fill not in ("best", "sample"):
+            raise ValueError(f"fill: {suggestion(fill, ['best', 'sample'])}")
+        if chains < 1 or sweeps < 1:
+            raise ValueError(f"chains, sweeps: expected at least 1, got {chains} and {sweeps}")
+        rows = _inputs.rows(self, X, "X", missing=True)
+        names = [x.name for x in self._layers.values() if x.role == "visible"]
+        places = {name: self._place(name) for name in names}
+        known = {name: rows.known(places[name]) for name in names}
+        out = {name: np.asarray(rows.values(places[name]), dtype=np.float64) for name in names}
+        gaps = np.zeros(len(rows), dtype=bool)
+        for k in known.values():
+            if k is not None:
+                gaps |= ~k.all(axis=1)
+        which = np.flatnonzero(gaps)
+        if which.size:
+            part = rows.select(which.tolist())
+            means, last = _core.marginals(self._core, part, chains, sweeps, seed, resolve(threads))
+            for place, mean in means:
+                name = list(self._layers)[place]
+                known_here = known[name]
+                if known_here is None:
+                    continue
+                drawn = last.values(place)[: which.size]
+                filled = drawn if fill == "sample" else _best(self._layers[name], mean)
+                wanted = ~known_here[which]
+                block = out[name][which]
+                block[wanted] = filled[wanted]
+                out[name][which] = block
+        return _one(out)
+
+
+def _best(info: LayerInfo, mean: Floats) -> Array:
+    """The most probable value of each unit from its conditional mean."""
+    if info.kind == "binary":
+        return (mean > 0.5).astype(np.float64)
+    if info.kind == "spin":
+        return np.where(mean > 0, 1.0, -1.0)
+    if info.kind == "potts":
+        return np.asarray(mean.reshape(len(mean), info.n, -1).argmax(axis=2), dtype=np.float64)
+    if info.kind in ("binomial", "poisson"):
+        return np.floor(mean + 0.5)
+    return mean
