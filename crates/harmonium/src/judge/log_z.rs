@@ -37,7 +37,7 @@ impl Default for LogZParams {
             std_err: 0.1,
             temperatures: 20_000,
             ladders: 32,
-            rounds: 4000,
+            rounds: 400,
             exact_seconds: 2.0,
             seed: 0,
         }
@@ -65,8 +65,11 @@ pub struct Ladder {
     pub acceptance: Vec<f64>,
     /// Finished round trips of all ladders together.
     pub round_trips: u64,
-    /// Diagnostics of the energy at β = 1.
+    /// Diagnostics of the energy at β = 1, each ladder being a chain.
     pub mixing: Mixing,
+    /// R-hat of the energy at β = 1 between earlier and later rounds of all ladders together: whether the ensemble, which
+    /// starts from the weighted states of AIS, moves away from there.
+    pub drift: f64,
 }
 
 /// ln Z with everything that speaks for or against it.
@@ -146,16 +149,15 @@ pub fn log_z<T: Real>(
     let mut survey =
         Survey::new(machine, &base, params.seed, budget.map(|b| (b.seconds, b.clock)), observer)?;
     let forward = survey.forward(params.chains, params.std_err, params.temperatures)?;
-    // Nearly independent of where it is cut: see `verdict::R_HAT_MOST` for what is demanded in the end.
     let mixed = |trace: &Array2<f64>| settled(trace).is_ok_and(|m| m.r_hat <= verdict::R_HAT_AIM);
     let climb = survey.ladder(&forward, params.ladders, params.rounds, params.chains, mixed)?;
-    let reverse = survey.reverse(&forward.schedule, &climb)?;
-    let probes = survey.probes(&forward.schedule, data)?;
+    let (reverse, probes) = survey.down(&forward.schedule, &climb, data)?;
     let ladder = Ladder {
         betas: climb.betas.clone(),
         acceptance: climb.acceptance.clone(),
         round_trips: climb.round_trips,
         mixing: settled(&climb.trace)?,
+        drift: settled(&halves_in_time(&climb.trace))?.r_hat,
     };
     let Forward { z: forward, variance, .. } = forward;
     let evidence = Evidence {
@@ -178,6 +180,13 @@ fn settled(trace: &Array2<f64>) -> Result<Mixing> {
     let mixing = mixing(trace.view())?;
     let constant = trace.iter().all(|x| *x == trace[[0, 0]]);
     Ok(if constant { Mixing { r_hat: 1.0, ..mixing } } else { mixing })
+}
+
+/// The first and the second half of all chains as two long chains, in the order of time.
+fn halves_in_time(trace: &Array2<f64>) -> Array2<f64> {
+    let half = trace.ncols() / 2;
+    let chains = trace.nrows();
+    Array2::from_shape_fn((2, half * chains), |(h, k)| trace[[k % chains, h * half + k / chains]])
 }
 
 pub(super) fn enumerated(value: f64) -> Estimate {

@@ -26,9 +26,12 @@ const SLACK: f64 = 0.1;
 const STD_ERR_MOST: f64 = 0.5;
 /// Half width of a 95 % interval in standard errors, with a little for estimated standard errors.
 const Z95: f64 = 2.1;
-/// R-hat of the energy at β = 1 of a certified value, and the one at which the replica exchange stops. The ladders start
-/// from weighted states of the whole ensemble, so that a ladder need not have forgotten its start altogether.
-const R_HAT_MOST: f64 = 1.2;
+/// R-hat of the whole ensemble of ladders between earlier and later rounds, for a certified value.
+const DRIFT_MOST: f64 = 1.1;
+/// R-hat of single ladders. They start from weighted states of the whole ensemble, so that a ladder need not have
+/// forgotten its own start; but it must have moved.
+const R_HAT_MOST: f64 = 2.0;
+/// R-hat of single ladders at which the replica exchange stops.
 pub(super) const R_HAT_AIM: f64 = 1.1;
 const ACCEPTANCE_LEAST: f64 = 0.1;
 
@@ -98,7 +101,8 @@ fn merits(e: &Evidence) -> Vec<String> {
             e.forward.ess, e.forward.cost.chains, e.reverse.ess, e.reverse.cost.chains
         ),
         format!(
-            "replica exchange: R-hat {:.3}, smallest acceptance {:.2}, {} round trips",
+            "replica exchange: R-hat {:.3} in time and {:.3} of single ladders, smallest acceptance {:.2}, {} round trips",
+            e.ladder.drift,
             e.ladder.mixing.r_hat,
             least(&e.ladder.acceptance),
             e.ladder.round_trips
@@ -142,6 +146,12 @@ fn faults(e: &Evidence) -> Vec<String> {
     }
     if above(e.ladder.mixing.r_hat, R_HAT_MOST) {
         out.push(format!("the replica exchange does not mix: R-hat {:.2}", e.ladder.mixing.r_hat));
+    }
+    if above(e.ladder.drift, DRIFT_MOST) {
+        let drift = e.ladder.drift;
+        out.push(format!(
+            "the replica exchange moves away from the states of AIS: R-hat {drift:.2} in time"
+        ));
     }
     if least(&e.ladder.acceptance) < ACCEPTANCE_LEAST {
         let a = least(&e.ladder.acceptance);

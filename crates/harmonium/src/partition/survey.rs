@@ -21,6 +21,8 @@ const RUNG: f64 = 1.2;
 const SNAPSHOTS: usize = 64;
 /// Sweeps of every replica between two exchanges.
 const SWEEPS: usize = 1;
+/// A variance so many times what is aimed at does not say how many steps are needed.
+const FAR: f64 = 2.5;
 /// Rounds of replica exchange before it is first asked whether they are enough.
 const BLOCK_OF_ROUNDS: usize = 100;
 /// Chains of each kind of probe, and their sweeps at β = 1 before they go down.
@@ -121,30 +123,36 @@ impl<'a, 'm, T: Real> Survey<'a, 'm, T> {
     /// should be slow.
     pub(crate) fn forward(&mut self, chains: usize, std_err: f64, most: usize) -> Result<Forward<T>> {
         // The relative variance of M weights with log-variance V is (e^V − 1)/M; beyond V = 1 it is not trusted.
-        let aim = (1.0 + chains as f64 * (0.75 * std_err).powi(2)).ln().min(1.0);
+        let aim = (1.0 + chains as f64 * (0.85 * std_err).powi(2)).ln().min(1.0);
         let mut schedule = Schedule::uniform(64.min(most));
+        // Runs of few chains come first; their schedules quadruple until the variance is no longer far from the aim,
+        // because one that is much too coarse says little about how much finer it should be.
         let mut pilot = true;
         loop {
             let running = if pilot { (chains / 4).max(16) } else { chains };
             let (forward, annealing) = self.up(&schedule, running)?;
             let steps = schedule.steps() as f64;
-            let measured = forward.variance;
+            // The log-variance that lognormal weights of this effective size would have: unlike the variance itself it
+            // does not mind chains whose weights are negligible.
+            let measured = (running as f64 / forward.z.ess).ln();
             let affordable = self.affordable(SHARE_UP, chains as f64);
             let limit = (most as f64).min(affordable);
-            let good = measured <= 1.0 && forward.z.std_err <= std_err;
+            let good = measured <= 1.2 && forward.z.std_err <= std_err;
             if !pilot && (good || 1.5 * steps > limit) {
                 self.shortened |= !good && affordable < most as f64;
                 return Ok(forward);
             }
-            // What an even schedule of n steps would leave is length²/n, plus what the stretches have in common. A
-            // schedule that is too coarse shows too little of it, hence the half more.
-            let length = annealing.total();
-            let common = (measured * steps / (length * length).max(1e-300)).clamp(1.0, 4.0);
-            let needed = 1.5 * common * length * length / aim;
-            let least = if pilot { 1.0 } else { 1.5 };
-            let next = needed.clamp(least * steps, 8.0 * steps).min(limit).max(2.0);
-            pilot &= needed > 4.0 * steps && next < limit;
-            schedule = annealing.divide(next as usize);
+            // A schedule of n steps leaves the variance ∝ 1/n.
+            let needed = measured * steps / aim;
+            let next = if pilot && measured > FAR * aim {
+                4.0 * steps
+            } else if pilot {
+                needed.max(steps)
+            } else {
+                (1.2 * needed).clamp(1.5 * steps, 4.0 * steps)
+            };
+            pilot &= measured > FAR * aim && next < limit;
+            schedule = annealing.divide(next.min(limit).max(2.0) as usize);
         }
     }
 
@@ -248,41 +256,43 @@ impl<'a, 'm, T: Real> Survey<'a, 'm, T> {
         (0..betas.len()).map(&mut replica).collect()
     }
 
-    /// A run down from the samples of the ladder.
-    pub(crate) fn reverse(&mut self, schedule: &Schedule, climb: &Climb<T>) -> Result<LogZ> {
-        let run = self.run();
-        let log_w = anneal::reverse(&self.path, schedule, climb.samples.clone(), run, self.observer)?;
-        self.sweeps += (log_w.len() * schedule.steps()) as f64;
-        Ok(anneal::from_reverse(&log_w, climb.per_ladder, schedule.steps()))
-    }
-
-    /// Runs down from where chains settle that know nothing of the run up: rows of data, and random states quenched
-    /// to low energy, both relaxed at β = 1.
-    pub(crate) fn probes(
+    /// Runs down from the samples of the ladder and, beside them, from where chains settle that know nothing of the run
+    /// up: rows of data, and random states quenched to low energy, both relaxed at β = 1.
+    pub(crate) fn down(
         &mut self,
         schedule: &Schedule,
+        climb: &Climb<T>,
         data: Option<&States<T>>,
-    ) -> Result<Vec<Probe>> {
-        let machine = self.path.machine();
-        let mut starts = Vec::new();
+    ) -> Result<(LogZ, Vec<Probe>)> {
+        let mut kinds = Vec::new();
+        let mut starts = vec![climb.samples.clone()];
         if let Some(data) = data.filter(|d| d.rows() > 0) {
             let n = data.rows().min(PROBES);
             let rows: Vec<usize> = (0..n).map(|i| i * data.rows() / n).collect();
-            starts.push(("data", self.started_from(&data.select(&rows))?));
+            kinds.push("data");
+            starts.push(self.started_from(&data.select(&rows))?);
         }
-        starts.push(("quenched random states", self.quenched(machine)?));
-        let mut probes = Vec::new();
-        for (what, mut states) in starts {
+        kinds.push("quenched random states");
+        starts.push(self.quenched(self.path.machine())?);
+        for states in &mut starts[1..] {
             let run = self.run();
             for k in 0..RELAX {
-                self.path.sweep(&mut states, 1.0, run.key(k))?;
+                self.path.sweep(states, 1.0, run.key(k))?;
             }
-            let run = self.run();
-            self.sweeps += (states.rows() * (RELAX + schedule.steps())) as f64;
-            let log_w = anneal::reverse(&self.path, schedule, states, run, self.observer)?;
-            probes.push(Probe { what, log_w });
+            *states = self.path.keep(states.clone());
         }
-        Ok(probes)
+        let run = self.run();
+        let log_w = anneal::reverse(&self.path, schedule, States::stack(&starts), run, self.observer)?;
+        self.sweeps +=
+            (log_w.len() * schedule.steps() + RELAX * (log_w.len() - starts[0].rows())) as f64;
+        let (reverse, mut rest) = log_w.split_at(starts[0].rows());
+        let mut probes = Vec::new();
+        for (what, states) in kinds.into_iter().zip(&starts[1..]) {
+            let (own, others) = rest.split_at(states.rows());
+            probes.push(Probe { what, log_w: own.to_vec() });
+            rest = others;
+        }
+        Ok((anneal::from_reverse(reverse, climb.per_ladder, schedule.steps()), probes))
     }
 
     /// All kept layers with the visible ones as given: hidden ones follow from sweeps with the data clamped.
