@@ -18,7 +18,7 @@ const ROOMS: [(&str, &[&str]); 13] = [
     ("sample", &["units", "machine", "archive"]),
     ("exact", &["units", "machine"]),
     ("estimate", &["units", "machine", "archive", "sample", "exact"]),
-    ("train", &["units", "machine", "archive", "sample", "exact", "estimate"]),
+    ("train", &["units", "machine", "archive", "sample", "exact", "estimate", "partition"]),
     ("partition", &["units", "machine", "archive", "sample", "exact"]),
     ("judge", &["units", "machine", "archive", "sample", "exact", "partition"]),
     ("io", &["container", "units", "machine", "archive", "train"]),

@@ -5,7 +5,7 @@ use crate::data::DataArgs;
 use crate::error::{Failure, Result};
 use crate::layout::Layout;
 use crate::model::Model;
-use crate::output::{duration, is_live, put, say};
+use crate::output::{duration, grouped, is_live, put, say};
 use clap::Args;
 use harmonium::judge::{
     self, Adversarial, Budget, Duplicates, Equilibrium, Estimate, LogZParams, MomentMatch,
@@ -88,6 +88,8 @@ impl Effort {
 pub(crate) struct Evaluation {
     /// ln Z with its verdict.
     z: Estimate,
+    /// Why the verdict, in words.
+    reasons: Vec<String>,
     /// Mean log-likelihood and its interval: ln Z and the choice of rows together.
     mean: f64,
     lower: f64,
@@ -123,7 +125,7 @@ impl Evaluation {
             },
             "log_likelihood": {"mean": self.mean, "lower": self.lower, "upper": self.upper},
             "verdict": z.verdict,
-            "reasons": z.reasons,
+            "reasons": self.reasons,
             "rows": self.rows,
             "data": self.name,
             "seconds": self.seconds,
@@ -146,7 +148,10 @@ impl Evaluation {
         };
         out.push(format!("ln Z {:.3} {by}, in {}", z.log_z.value, duration(self.seconds)));
         out.push(format!("verdict: {}", z.verdict));
-        out.extend(z.reasons.iter().map(|r| format!("  · {r}")));
+        if z.verdict == Verdict::NotConverged {
+            out.push("  do not rely on these numbers:".into());
+        }
+        out.extend(self.reasons.iter().map(|r| format!("  · {r}")));
         out
     }
 }
@@ -163,14 +168,18 @@ pub(crate) fn free_energy(machine: &Machine, states: &States) -> Result<Vec<f64>
 
 /// ln Z of a model; the base of the estimate is the machine's own.
 pub(crate) fn log_z(model: &Model, effort: &Effort, common: &Common) -> Result<Estimate> {
-    estimate(&model.machine, None, effort, common)
+    estimate(&model.machine, None, effort, common, &mut |_| {})
 }
+
+/// Seconds between lines where no live bar can be drawn.
+const CALM: f64 = 5.0;
 
 fn estimate(
     machine: &Machine,
     data: Option<&States>,
     effort: &Effort,
     common: &Common,
+    heard: &mut dyn FnMut(Progress),
 ) -> Result<Estimate> {
     let params = effort.params(common.seed.unwrap_or(0));
     let start = Instant::now();
@@ -182,12 +191,17 @@ fn estimate(
         bar.set_style(style.expect("a valid template").progress_chars("━╸─"));
         bar
     });
+    let mut said = 0.0;
     let mut observer = |p: Progress| {
         if let Some(bar) = &bar {
             bar.set_length(p.total.max(1));
             bar.set_position(p.done);
             bar.set_message(p.stage);
+        } else if !common.quiet && clock() - said > CALM {
+            said = clock();
+            say!("ln Z: {}, step {} of {}", p.stage, grouped(p.done), grouped(p.total));
         }
+        heard(p);
         ControlFlow::Continue(())
     };
     let estimate = harmonium::judge::log_z(machine, data, &params, budget, &mut observer);
@@ -205,6 +219,7 @@ pub(crate) fn judge(
     name: &str,
     effort: &Effort,
     common: &Common,
+    heard: &mut dyn FnMut(Progress),
 ) -> Result<Evaluation> {
     if machine.with_role(Role::Condition).next().is_some() {
         return Err(Failure::new(
@@ -220,21 +235,17 @@ pub(crate) fn judge(
         )));
     }
     let states = if whole.len() < table.rows() { states.select(&whole) } else { states };
-    let f = free_energy(machine, &states)?;
-    let z = estimate(machine, Some(&states), effort, common)?;
-    let n = f.len() as f64;
-    let mean_f = f.iter().sum::<f64>() / n;
-    let spread = (f.iter().map(|x| (x - mean_f).powi(2)).sum::<f64>() / (n - 1.0).max(1.0) / n).sqrt();
-    let sampling = 1.96 * spread;
-    let (below, above) = (z.interval.upper - z.log_z.value, z.log_z.value - z.interval.lower);
-    let mean = -mean_f - z.log_z.value;
+    let z = estimate(machine, Some(&states), effort, common, heard)?;
+    let seed = common.seed.unwrap_or(0);
+    let l = harmonium::judge::log_likelihood(machine, &states, None, &z, seed, &mut partition::silent)?;
     Ok(Evaluation {
-        mean,
-        lower: mean - below.hypot(sampling),
-        upper: mean + above.hypot(sampling),
-        rows: f.len(),
+        mean: l.mean,
+        lower: l.interval.lower,
+        upper: l.interval.upper,
+        rows: l.rows.len(),
         name: name.into(),
         seconds: start.elapsed().as_secs_f64(),
+        reasons: l.reasons,
         z,
     })
 }
@@ -258,12 +269,16 @@ impl EvaluateArgs {
         let effort = Effort { seconds: self.time_budget, std_err: self.std_err, chains: self.chains };
         if !common.quiet {
             let (cost, seconds) = harmonium::judge::log_z_cost(&model.machine, &effort.params(0))?;
-            match cost.sweeps {
-                0.0 => say!("ln Z by enumeration: about {}", duration(seconds)),
-                sweeps => say!("ln Z by sampling: at most {sweeps:.1e} sweeps, {}", duration(seconds)),
+            match (cost.sweeps, self.time_budget) {
+                (0.0, _) => say!("ln Z by enumeration: about {}", duration(seconds)),
+                (sweeps, budget) => say!(
+                    "ln Z by sampling: at most {sweeps:.1e} sweeps, {}; most machines take a fraction of it",
+                    duration(budget.map_or(seconds, |b| b.min(seconds)))
+                ),
             }
         }
-        let evaluation = judge(&model.machine, &model.layout, &table, &name, &effort, common)?;
+        let evaluation =
+            judge(&model.machine, &model.layout, &table, &name, &effort, common, &mut |_| {})?;
         let quality = match self.quick {
             true => None,
             false => Some(Quality::new(&model, &table, common.seed.unwrap_or(0))?),
@@ -273,6 +288,10 @@ impl EvaluateArgs {
             if let Some(quality) = &quality {
                 object["chains"] = json!(quality.chains);
                 object["samples"] = json!(quality.samples);
+                object["pseudo_log_likelihood"] = json!(quality.pseudo);
+                object["free_energy_gap"] = quality
+                    .gap
+                    .map_or(Value::Null, |(value, err)| json!({"value": value, "std_err": err}));
             }
             return put!("{object}");
         }
@@ -288,6 +307,10 @@ const COMPARED: usize = 1000;
 struct Quality {
     chains: Equilibrium,
     samples: Samples,
+    /// Mean pseudo-log-likelihood of the rows.
+    pseudo: f64,
+    /// Mean free energy of the rows above that of as many training rows, with its standard error.
+    gap: Option<(f64, f64)>,
 }
 
 /// How samples compare with data.
@@ -296,30 +319,38 @@ struct Samples {
     adversarial: Adversarial,
     moments: [MomentMatch; 3],
     duplicates: Duplicates,
+    /// Whether copies were looked for among the rows of the training, or among those at hand.
+    of_training: bool,
 }
 
 impl Quality {
     fn new(model: &Model, table: &Table, seed: u64) -> Result<Self> {
         let machine = &model.machine;
-        let (states, known) = model.layout.states(machine, table)?;
-        let whole = whole_rows(table.rows(), &known);
-        let step = whole.len().div_ceil(COMPARED).max(1);
-        let rows: Vec<usize> = whole.into_iter().step_by(step).collect();
-        let data = states.select(&rows);
+        let data = some_rows(model, table, COMPARED)?;
         let drawn = crate::commands::sample::chains(
             machine,
-            rows.len().max(100),
+            data.rows().max(100),
             crate::commands::sample::SWEEPS,
             seed,
         )?;
         let drawn = drawn.states();
+        // The rows that the machine has seen, where the run knows them: copies of these are what memory would show.
+        let train = model.run.as_ref().and_then(|run| {
+            let mut config = crate::config::Config::read(&run.config()).ok()?;
+            let set = crate::commands::train::load(&mut config).ok()?;
+            some_rows(model, &set.train, usize::MAX).ok()
+        });
         let chains = judge::equilibrium(machine, &data, 32, 500, seed, &mut partition::silent)?;
         let samples = Samples {
             adversarial: judge::adversarial(machine, &data, drawn)?,
             moments: judge::moments(machine, &data, drawn, 10_000)?,
-            duplicates: judge::duplicates(machine, &data, drawn)?,
+            duplicates: judge::duplicates(machine, train.as_ref().unwrap_or(&data), drawn)?,
+            of_training: train.is_some(),
         };
-        Ok(Self { chains, samples })
+        let pseudo = judge::pseudo_log_likelihood(machine, &data)?;
+        let pseudo = pseudo.iter().sum::<f64>() / pseudo.len().max(1) as f64;
+        let gap = train.and_then(|train| judge::free_energy_gap(machine, &train, &data).ok());
+        Ok(Self { chains, samples, pseudo, gap })
     }
 
     fn words(&self) -> Vec<String> {
@@ -343,12 +374,29 @@ impl Quality {
             "  · nearest-neighbour adversarial accuracy {:.3} (0.5 is ideal)",
             s.adversarial.accuracy()
         ));
+        let copied = if s.of_training { "a row of the training" } else { "one of these rows" };
         out.push(format!(
-            "  · {:.1} % of samples equal one of these rows",
-            100.0 * s.duplicates.of_training
+            "  · {:.1} % of samples equal {copied}; {:.1} % of those rows repeat another",
+            100.0 * s.duplicates.of_training,
+            100.0 * s.duplicates.within_training
         ));
+        out.push(format!("pseudo-log-likelihood {:.3} nats per row", self.pseudo));
+        if let Some((gap, err)) = self.gap {
+            out.push(format!(
+                "free energy of these rows above that of the training: {gap:.3} ± {:.3} nats",
+                1.96 * err
+            ));
+        }
         out
     }
+}
+
+/// At most about `most` rows without missing entries, evenly spread.
+fn some_rows(model: &Model, table: &Table, most: usize) -> Result<States> {
+    let (states, known) = model.layout.states(&model.machine, table)?;
+    let whole = whole_rows(table.rows(), &known);
+    let step = whole.len().div_ceil(most).max(1);
+    Ok(states.select(&whole.into_iter().step_by(step).collect::<Vec<_>>()))
 }
 
 /// The data that a run has held out, else those that it has learned from.

@@ -31,8 +31,15 @@ pub(super) fn section(m: &Material<'_>) -> Result<Section> {
     let mut points = Vec::new();
     for (update, machine) in &m.trajectory {
         let effort = Effort::quick();
-        if let Ok(e) = evaluate::judge(machine, &m.model.layout, test, name, &effort, &m.common.silent())
-        {
+        if let Ok(e) = evaluate::judge(
+            machine,
+            &m.model.layout,
+            test,
+            name,
+            &effort,
+            &m.common.silent(),
+            &mut |_| {},
+        ) {
             points.push((*update as f64, e));
         }
     }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LogZParams {
-    /// Chains of each annealing run.
+    /// Chains of an annealing run at first; more are added where a finer schedule is not what is needed.
     pub chains: usize,
     /// Standard error to aim at, in nats: the schedule grows until it is reached.
     pub std_err: f64,
@@ -33,7 +33,7 @@ pub struct LogZParams {
 impl Default for LogZParams {
     fn default() -> Self {
         Self {
-            chains: 128,
+            chains: 112,
             std_err: 0.1,
             temperatures: 20_000,
             ladders: 32,
@@ -103,8 +103,8 @@ pub fn log_z_cost<T: Real>(machine: &Machine<T>, params: &LogZParams) -> Result<
     if let Some(seconds) = enumerable(machine, params)? {
         return Ok((Cost::default(), seconds));
     }
-    // The last two runs up and one down; earlier ones are shorter by factors. A ladder has a few dozen rungs.
-    let annealing = 3.5 * params.chains as f64 * params.temperatures as f64;
+    // Ever finer runs up, more chains for the last one, as many down and the probes. A ladder has a few dozen rungs.
+    let annealing = 6.0 * params.chains as f64 * params.temperatures as f64;
     let ladder = 20.0 * 2.0 * params.ladders as f64 * params.rounds as f64;
     let cost =
         Cost { chains: params.chains, temperatures: params.temperatures, sweeps: annealing + ladder };
@@ -150,7 +150,7 @@ pub fn log_z<T: Real>(
         Survey::new(machine, &base, params.seed, budget.map(|b| (b.seconds, b.clock)), observer)?;
     let forward = survey.forward(params.chains, params.std_err, params.temperatures)?;
     let mixed = |trace: &Array2<f64>| settled(trace).is_ok_and(|m| m.r_hat <= verdict::R_HAT_AIM);
-    let climb = survey.ladder(&forward, params.ladders, params.rounds, params.chains, mixed)?;
+    let climb = survey.ladder(&forward, params.ladders, params.rounds, mixed)?;
     let (reverse, probes) = survey.down(&forward.schedule, &climb, data)?;
     let ladder = Ladder {
         betas: climb.betas.clone(),

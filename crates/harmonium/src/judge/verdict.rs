@@ -33,6 +33,11 @@ const DRIFT_MOST: f64 = 1.1;
 const R_HAT_MOST: f64 = 2.0;
 /// R-hat of single ladders at which the replica exchange stops.
 pub(super) const R_HAT_AIM: f64 = 1.1;
+/// Runs down from probes that may stand above: one of a few dozen stands for a region of a few per cent, which does not
+/// matter for ln Z, and a row of data may lie where the machine has next to no probability.
+const STRAY: usize = 1;
+/// Nats by which not even one may.
+const FAR_ABOVE: f64 = 5.0;
 const ACCEPTANCE_LEAST: f64 = 0.1;
 
 pub(super) fn check(params: &LogZParams) -> Result<()> {
@@ -62,8 +67,9 @@ pub(super) fn weigh(e: Evidence, sweeps: f64) -> Estimate {
     let (a, b) = (weight(f), weight(r));
     let value = (a * f.value + b * r.value) / (a + b);
     let cost = Cost { sweeps, ..f.cost };
-    // Where the sides are not known to agree, their distance is an error too.
-    let std_err = (1.0 / (a + b)).sqrt();
+    // The runs down start from states that descend from the runs up: their errors may be the same ones and are added as
+    // if they were. Where the sides are not known to agree, their distance is an error too.
+    let std_err = (a * f.std_err + b * r.std_err) / (a + b);
     let std_err = if faults.is_empty() { std_err } else { std_err.hypot(0.5 * (f.value - r.value)) };
     let log_z = LogZ {
         value,
@@ -170,7 +176,8 @@ fn unseen(probe: &Probe, forward: &LogZ, variance: f64) -> Option<String> {
     let allowed = 0.5 * variance + 4.0 * variance.sqrt() + 1.0 + SIGMAS * forward.std_err;
     let above = probe.log_w.iter().filter(|w| **w - forward.value > allowed).count();
     let most = probe.log_w.iter().copied().fold(f64::NEG_INFINITY, f64::max) - forward.value;
-    (above > 0).then(|| {
+    let known = above > STRAY || most > allowed + FAR_ABOVE;
+    known.then(|| {
         format!(
             "{above} of {} runs down from {} stand up to {most:.1} nats above AIS: it has missed what they know",
             probe.log_w.len(),

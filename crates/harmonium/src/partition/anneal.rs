@@ -36,14 +36,10 @@ pub(crate) fn anneal<T: Real>(
     mut each: impl FnMut(usize, f64, &[f64], &States<T>) -> Result<()>,
 ) -> Result<Vec<f64>> {
     let mut log_w = vec![0.0; states.rows()];
-    let mut increments = vec![0.0; states.rows()];
     for (k, b) in betas.windows(2).enumerate() {
         let fields = path.observe(states)?;
-        let (old, new) = (path.log_f(&fields, b[0]), path.log_f(&fields, b[1]));
-        for (r, w) in log_w.iter_mut().enumerate() {
-            increments[r] = new[r] - old[r];
-            *w += increments[r];
-        }
+        let increments = path.log_ratio(&fields, b[0], b[1]);
+        log_w.iter_mut().zip(&increments).for_each(|(w, x)| *w += x);
         // Nobody looks at samples of the base model at the end of a reverse run.
         if b[1] > 0.0 {
             path.transition(states, &fields, b[1], run.key(k + 1))?;

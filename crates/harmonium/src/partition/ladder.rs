@@ -82,14 +82,9 @@ impl<'p, 'm, T: Real> Ladder<'p, 'm, T> {
     }
 
     fn ratios(&self, fields: &[Fields<T>]) -> Vec<(Vec<f64>, Vec<f64>)> {
-        let own: Vec<Vec<f64>> =
-            self.betas.iter().zip(fields).map(|(&b, f)| self.path.log_f(f, b)).collect();
-        let minus = |a: Vec<f64>, b: &[f64]| a.iter().zip(b).map(|(a, b)| a - b).collect();
         let pair = |i: usize| {
-            let up = self.path.log_f(&fields[i], self.betas[i + 1]);
-            let down = self.path.log_f(&fields[i + 1], self.betas[i]);
-            let down: Vec<f64> = minus(down, &own[i + 1]);
-            (minus(up, &own[i]), down.iter().map(|x| -x).collect())
+            let of = |f: &Fields<T>| self.path.log_ratio(f, self.betas[i], self.betas[i + 1]);
+            (of(&fields[i]), of(&fields[i + 1]))
         };
         (0..fields.len() - 1).map(pair).collect()
     }

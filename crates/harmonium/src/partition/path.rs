@@ -4,6 +4,10 @@ use super::Base;
 use crate::sample::{Order, sweep};
 use crate::{Clamp, Clamps, Key, Layer, Machine, Real, Result, Role, States, Tempered};
 use ndarray::Array2;
+use rayon::prelude::*;
+
+/// Rows that are worth a task of their own.
+const ROWS: usize = 16;
 
 /// The unnormalised distributions
 ///
@@ -110,11 +114,22 @@ impl<'m, T: Real> Path<'m, T> {
         Ok(Fields { slope: energy, inputs })
     }
 
-    /// $\ln f_\beta(x)$ up to a constant of each row that does not depend on β.
-    pub(crate) fn log_f(&self, fields: &Fields<T>, beta: f64) -> Vec<f64> {
-        let mut out: Vec<f64> = fields.slope.iter().map(|s| beta * s).collect();
+    /// $\ln f_b(x) - \ln f_a(x)$ of each row.
+    pub(crate) fn log_ratio(&self, fields: &Fields<T>, a: f64, b: f64) -> Vec<f64> {
+        let mut out: Vec<f64> = fields.slope.iter().map(|s| (b - a) * s).collect();
         for (&l, inputs) in self.traced.iter().zip(&fields.inputs) {
-            self.layer(l, beta).add_cgf(&scaled(inputs, beta), &mut out);
+            let ends = [(self.layer(l, a), T::of(a), -1.0), (self.layer(l, b), T::of(b), 1.0)];
+            out.par_chunks_mut(ROWS).enumerate().for_each(|(block, out)| {
+                let mut scaled = vec![T::zero(); inputs.ncols()];
+                let mut scratch = scaled.clone();
+                for (r, out) in out.iter_mut().enumerate() {
+                    for (layer, beta, sign) in &ends {
+                        let row = inputs.row(block * ROWS + r);
+                        scaled.iter_mut().zip(row).for_each(|(s, &x)| *s = *beta * x);
+                        *out += sign * layer.cgf_row(&scaled, &mut scratch);
+                    }
+                }
+            });
         }
         out
     }

@@ -21,12 +21,16 @@ const RUNG: f64 = 1.2;
 const SNAPSHOTS: usize = 64;
 /// Sweeps of every replica between two exchanges.
 const SWEEPS: usize = 1;
-/// A variance so many times what is aimed at does not say how many steps are needed.
+/// Unevenness of the weights up to which more chains help; beyond it a few chains carry them all.
+const EVEN: f64 = 1.6;
+/// Unevenness that does not say how many steps are needed.
 const FAR: f64 = 2.5;
+/// Pilot runs of less than so many steps cost next to nothing.
+const CHEAP: usize = 4096;
 /// Rounds of replica exchange before it is first asked whether they are enough.
 const BLOCK_OF_ROUNDS: usize = 100;
 /// Chains of each kind of probe, and their sweeps at β = 1 before they go down.
-const PROBES: usize = 64;
+const PROBES: usize = 32;
 const RELAX: usize = 60;
 /// Shares of a time budget: the runs up, the ladder (the rest is for the way down and the probes).
 const SHARE_UP: f64 = 0.45;
@@ -50,8 +54,39 @@ pub(crate) struct Forward<T> {
     /// Variance of the log-weights.
     pub(crate) variance: f64,
     pub(crate) schedule: Schedule,
+    log_w: Vec<f64>,
     snapshots: Vec<Snapshot<T>>,
     equilibrium: Length,
+}
+
+impl<T: Real> Forward<T> {
+    fn new(
+        log_w: Vec<f64>,
+        schedule: Schedule,
+        snapshots: Vec<Snapshot<T>>,
+        equilibrium: Length,
+    ) -> Self {
+        let z = anneal::from_forward(&log_w, schedule.steps());
+        let variance = weights::mean_var(&log_w).1;
+        Self { z, variance, schedule, log_w, snapshots, equilibrium }
+    }
+
+    /// The variance that log-weights of this effective size would have if they were normal, ln(M/ESS): unlike their own
+    /// it does not mind chains whose weights are negligible.
+    fn unevenness(&self) -> f64 {
+        (self.log_w.len() as f64 / self.z.ess).ln()
+    }
+
+    /// Adds the chains of another run with the same schedule.
+    fn join(&mut self, other: Self) {
+        self.log_w.extend(&other.log_w);
+        for (a, b) in self.snapshots.iter_mut().zip(other.snapshots) {
+            a.log_w.extend(&b.log_w);
+            a.states = States::stack(&[a.states.clone(), b.states]);
+        }
+        self.z = anneal::from_forward(&self.log_w, self.schedule.steps());
+        self.variance = weights::mean_var(&self.log_w).1;
+    }
 }
 
 struct Snapshot<T> {
@@ -119,40 +154,60 @@ impl<'a, 'm, T: Real> Survey<'a, 'm, T> {
         }
     }
 
-    /// Runs up with more and more steps until the standard error is small enough: each run shows where the next
-    /// should be slow.
+    /// Runs up until the standard error is small enough: first with ever finer schedules, then with ever more chains.
     pub(crate) fn forward(&mut self, chains: usize, std_err: f64, most: usize) -> Result<Forward<T>> {
-        // The relative variance of M weights with log-variance V is (e^V − 1)/M; beyond V = 1 it is not trusted.
-        let aim = (1.0 + chains as f64 * (0.85 * std_err).powi(2)).ln().min(1.0);
-        let mut schedule = Schedule::uniform(64.min(most));
-        // Runs of few chains come first; their schedules quadruple until the variance is no longer far from the aim,
-        // because one that is much too coarse says little about how much finer it should be.
-        let mut pilot = true;
+        // The relative variance of M weights with log-variance V is (e^V − 1)/M. At the same cost long schedules beat
+        // many chains, and (e^V − 1)/V shows by how much: little below V = 0.5.
+        let aim = (1.0 + chains as f64 * (0.85 * std_err).powi(2)).ln().min(0.52);
+        let mut schedule = self.pilots(aim, chains, most)?;
         loop {
-            let running = if pilot { (chains / 4).max(16) } else { chains };
-            let (forward, annealing) = self.up(&schedule, running)?;
+            let (mut forward, annealing) = self.up(&schedule, chains)?;
             let steps = schedule.steps() as f64;
-            // The log-variance that lognormal weights of this effective size would have: unlike the variance itself it
-            // does not mind chains whose weights are negligible.
-            let measured = (running as f64 / forward.z.ess).ln();
-            let affordable = self.affordable(SHARE_UP, chains as f64);
-            let limit = (most as f64).min(affordable);
-            let good = measured <= 1.2 && forward.z.std_err <= std_err;
-            if !pilot && (good || 1.5 * steps > limit) {
-                self.shortened |= !good && affordable < most as f64;
-                return Ok(forward);
-            }
-            // A schedule of n steps leaves the variance ∝ 1/n.
-            let needed = measured * steps / aim;
-            let next = if pilot && measured > FAR * aim {
-                4.0 * steps
-            } else if pilot {
-                needed.max(steps)
-            } else {
-                (1.2 * needed).clamp(1.5 * steps, 4.0 * steps)
+            let limit = loop {
+                let even = forward.unevenness() <= EVEN;
+                if even && forward.z.std_err <= std_err {
+                    return Ok(forward);
+                }
+                let affordable = self.affordable(SHARE_UP, chains as f64);
+                let limit = affordable.min(most as f64);
+                let spent = forward.log_w.len() as f64 * steps;
+                let finer = !even && 1.5 * steps <= limit;
+                let more = even && steps <= affordable && spent <= (chains * most) as f64;
+                if finer {
+                    break limit;
+                }
+                if !more {
+                    self.shortened |= affordable < 1.5 * steps && affordable < most as f64;
+                    return Ok(forward);
+                }
+                // As many as the error asks for, in whole blocks.
+                let rows = forward.log_w.len();
+                let missing = rows as f64 * ((forward.z.std_err / std_err).powi(2) - 1.0);
+                let add = (missing as usize).clamp(16, 2 * chains).next_multiple_of(16);
+                let (again, _) = self.up(&schedule, add)?;
+                forward.join(again);
             };
-            pilot &= measured > FAR * aim && next < limit;
-            schedule = annealing.divide(next.min(limit).max(2.0) as usize);
+            let needed = 1.2 * forward.unevenness() * steps / aim;
+            schedule = annealing.divide(needed.clamp(1.5 * steps, 4.0 * steps).min(limit) as usize);
+        }
+    }
+
+    /// Runs of few chains, each showing where the next should be slow, until a schedule for all chains can be told.
+    fn pilots(&mut self, aim: f64, chains: usize, most: usize) -> Result<Schedule> {
+        let mut schedule = Schedule::uniform(64.min(most));
+        loop {
+            let (forward, annealing) = self.up(&schedule, (chains / 4).max(16))?;
+            let steps = schedule.steps() as f64;
+            let limit = self.affordable(SHARE_UP, chains as f64).min(most as f64);
+            // A schedule of n steps leaves the variance ∝ 1/n once it is fine enough; before that it falls more slowly,
+            // and few chains see too little of it.
+            let far = if schedule.steps() < CHEAP { aim } else { FAR };
+            if forward.unevenness() > far && 4.0 * steps <= limit {
+                schedule = annealing.divide(4 * schedule.steps());
+                continue;
+            }
+            let needed = forward.unevenness() * steps / aim;
+            return Ok(annealing.divide(needed.clamp(steps, 4.0 * steps).min(limit).max(2.0) as usize));
         }
     }
 
@@ -178,13 +233,7 @@ impl<'a, 'm, T: Real> Survey<'a, 'm, T> {
         };
         let (log_w, _) = anneal::forward(path, schedule, chains, run, each)?;
         self.sweeps += (chains * steps) as f64;
-        let forward = Forward {
-            z: anneal::from_forward(&log_w, steps),
-            variance: weights::mean_var(&log_w).1,
-            schedule: schedule.clone(),
-            snapshots,
-            equilibrium: watch.equilibrium(),
-        };
+        let forward = Forward::new(log_w, schedule.clone(), snapshots, watch.equilibrium());
         Ok((forward, watch.annealing()))
     }
 
@@ -194,9 +243,10 @@ impl<'a, 'm, T: Real> Survey<'a, 'm, T> {
         forward: &Forward<T>,
         ladders: usize,
         rounds: usize,
-        samples: usize,
         mixed: impl Fn(&Array2<f64>) -> bool,
     ) -> Result<Climb<T>> {
+        // As many runs down as up.
+        let samples = forward.log_w.len();
         let gaps = (forward.equilibrium.total() / RUNG).ceil().clamp(2.0, RUNGS_MOST as f64 - 1.0);
         let betas = forward.equilibrium.divide(gaps as usize).betas().to_vec();
         let per_round = (betas.len() * ladders * (SWEEPS + 1)) as f64;

@@ -1,6 +1,7 @@
 //! What a run tells while it goes on, and who listens.
 
 use super::{TrainPlan, Trainer};
+use crate::partition::Progress;
 use crate::{Real, Result};
 
 /// Something that happened in a run.
@@ -29,6 +30,13 @@ pub enum Event {
     Settled {
         /// Updates done.
         update: u64,
+    },
+    /// The model is being judged, as after a run: to be sent by whoever hands an observer to the judge.
+    Judging {
+        /// Updates done.
+        update: u64,
+        /// How far the judge has come.
+        progress: Progress,
     },
     /// The run is over.
     Stopped {

@@ -1,6 +1,7 @@
 //! Metrics as data: one JSON object per event and line.
 
 use super::{Control, Event, Observer, Trainer};
+use crate::partition::Progress;
 use crate::{Error, Real, Result};
 use serde_json::{Map, Value, json};
 use std::fs::{File, OpenOptions};
@@ -57,6 +58,7 @@ impl<T: Real> Observer<T> for Metrics {
     fn notice(&mut self, event: &Event, _run: &Trainer<'_, T>) -> Result<Control> {
         let skip = match event {
             Event::Updated(u) => !u.update.is_multiple_of(self.every),
+            Event::Judging { progress, .. } => progress.done < progress.total,
             Event::Settled { .. } => true,
             _ => false,
         };
@@ -94,6 +96,10 @@ pub fn object(event: &Event) -> Map<String, Value> {
             Some(&e.metrics),
         ),
         Event::Settled { update } => (json!({"event": "settled", "update": update}), None),
+        Event::Judging { update, progress: Progress { stage, done, total } } => (
+            json!({"event": "judging", "update": update, "stage": stage, "done": done, "total": total}),
+            None,
+        ),
         Event::Stopped { update, reason } => {
             (json!({"event": "stopped", "update": update, "reason": reason}), None)
         }

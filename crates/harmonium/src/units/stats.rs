@@ -2,13 +2,16 @@
 
 use super::batch::{block_sum, row_blocks};
 use super::{Kind, Layer, per_kind, potts, row};
-use crate::{Batch, Real};
+use crate::{Batch, Bits, Real};
 use ndarray::Array2;
 
 impl<T: Real> Layer<T> {
     /// Adds the base energy of each row, $-\sum_k \eta_k t_k(x)$, to `out`.
     pub fn add_energy(&self, x: &Batch<T>, out: &mut [f64]) {
         assert_eq!((x.rows(), x.cols()), (out.len(), self.len()));
+        if let Batch::Bits(x) = x {
+            return self.add_energy_of_bits(x, out);
+        }
         row_blocks(out, 1, |_, first, out| {
             let mut values = vec![0.0; self.len()];
             let mut t = vec![0.0; self.flat().len()];
@@ -17,6 +20,26 @@ impl<T: Real> Layer<T> {
                 t.fill(0.0);
                 self.stats_row(&values, 1.0, &mut t);
                 *out -= t.iter().zip(self.flat()).map(|(t, p)| t * p.f64()).sum::<f64>();
+            }
+        });
+    }
+
+    /// Only the units that are on count, and then what those that are off have in common.
+    fn add_energy_of_bits(&self, x: &Bits, out: &mut [f64]) {
+        let (off, on) = (self.kind().value(0), self.kind().value(1));
+        let theta = self.flat();
+        let base = off * theta.iter().map(|t| t.f64()).sum::<f64>();
+        row_blocks(out, 1, |_, first, out| {
+            for (r, out) in out.iter_mut().enumerate() {
+                let mut sum = 0.0;
+                for (k, &word) in x.row(first + r).iter().enumerate() {
+                    let mut left = word;
+                    while left != 0 {
+                        sum += theta[64 * k + left.trailing_zeros() as usize].f64();
+                        left &= left - 1;
+                    }
+                }
+                *out -= base + (on - off) * sum;
             }
         });
     }

@@ -15,7 +15,9 @@ use crate::signals::Stop;
 use crate::{build, data, picture};
 use harmonium::estimate::{Estimator, LabelsParams};
 use harmonium::io::Provenance;
-use harmonium::train::{Data, Init, Metrics, Optimiser, TrainParams, Trainer, Trajectory};
+use harmonium::train::{
+    Data, Event, Init, Metrics, Observer, Optimiser, TrainParams, Trainer, Trajectory,
+};
 use harmonium::{Archive, Machine, Role};
 use harmonium_data::{DataName, Dataset, Source, Table};
 use serde_json::json;
@@ -224,14 +226,17 @@ impl Job {
         if !common.quiet {
             say!("trained for {}: {reason}", duration(trained));
         }
-        let evaluation = evaluate::judge(
-            &machine,
-            &self.layout,
-            table,
-            name,
-            &evaluate::Effort::after_training(),
-            common,
-        )?;
+        let update = trainer.update_count();
+        let mut metrics = Metrics::new(self.run.metrics(), update, 1)?;
+        let mut lost = None;
+        let mut heard = |progress| {
+            let event = Event::Judging { update, progress };
+            lost = metrics.notice(&event, trainer).err().or(lost.take());
+        };
+        let effort = evaluate::Effort::after_training();
+        let evaluation =
+            evaluate::judge(&machine, &self.layout, table, name, &effort, common, &mut heard)?;
+        lost.map_or(Ok(()), Err)?;
         run::write(&self.run.evaluation(), true, evaluation.json().to_string().as_bytes())?;
         self.run.note(&format!("{}", evaluation.json()))?;
         let images = self.draw(&machine, common)?;
