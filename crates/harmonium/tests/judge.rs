@@ -6,7 +6,7 @@ mod zoo;
 
 use common::{Dice, assert_close, fill_weights, layer, some_states};
 use harmonium::judge::{self, Budget, LogZParams, Pca};
-use harmonium::partition::{Base, Schedule, Verdict, ais_given, silent};
+use harmonium::partition::{Base, Bound, Method, Schedule, Verdict, ais_given, silent};
 use harmonium::{Chains, Clamps, Kind, Layer, Machine, Role, States};
 use ndarray::{Array2, array};
 
@@ -45,6 +45,40 @@ fn certified_intervals_cover_and_deception_is_seen() {
         assert!(!e.interval.contains(exact), "{what} does not deceive");
         assert_eq!(e.verdict, Verdict::NotConverged, "{what}: {e:?}");
     }
+}
+
+/// Every side of the estimate on its own, within five of its standard errors, and what it says of itself.
+#[test]
+fn all_methods_agree_with_enumeration() {
+    for (what, machine) in zoo::random(6, 5) {
+        let exact = machine.exact().log_z().unwrap();
+        let e = judge::log_z(&machine, None, &params(4), None, &mut silent).unwrap();
+        let sides = [
+            (e.forward, Bound::Lower, Method::Ais),
+            (e.reverse, Bound::Upper, Method::ReverseAis),
+            (e.bennett, Bound::Central, Method::Bennett),
+            (e.integral, Bound::Central, Method::Integration),
+        ];
+        for (z, bound, method) in sides {
+            let z = z.unwrap();
+            assert_eq!((z.bound, z.method), (bound, method));
+            assert!((z.value - exact).abs() < 5.0 * z.std_err + 1e-3, "{what}: {z:?} against {exact}");
+            assert!(z.ess > 1.0 && z.cost.sweeps > 0.0 && z.cost.chains > 1);
+        }
+    }
+}
+
+/// Where the schedule may not grow, the error is brought down by chains.
+#[test]
+fn chains_are_added_until_the_error_is_small() {
+    let mut dice = Dice(52);
+    let mut machine = Machine::rbm(layer(Kind::Binary, 8, &mut dice), layer(Kind::Binary, 6, &mut dice));
+    machine.coupling_mut(0).w_mut().mapv_inplace(|_| dice.between(-1.5, 1.5));
+    let few = LogZParams { temperatures: 64, chains: 32, std_err: 0.02, ..params(1) };
+    let e = judge::log_z(&machine, None, &few, None, &mut silent).unwrap();
+    let z = e.forward.unwrap();
+    assert!(z.cost.chains > 32 && z.cost.temperatures <= 64, "{z:?}");
+    assert!((z.value - machine.exact().log_z().unwrap()).abs() < 5.0 * z.std_err, "{z:?}");
 }
 
 #[test]

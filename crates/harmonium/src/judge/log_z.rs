@@ -202,3 +202,20 @@ pub(super) fn enumerated(value: f64) -> Estimate {
         ladder: None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two ladders that stay apart agree in time; two that drift together do not.
+    #[test]
+    fn drift_is_seen_over_all_ladders() {
+        let wave = |k: usize| (k as f64 * 0.7).sin();
+        let apart = Array2::from_shape_fn((2, 200), |(r, k)| 5.0 * r as f64 + wave(k + 3 * r));
+        let drifting = Array2::from_shape_fn((2, 200), |(r, k)| wave(k + 3 * r) + k as f64 / 50.0);
+        let drift = |t: &Array2<f64>| settled(&halves_in_time(t)).unwrap().r_hat;
+        assert!(settled(&apart).unwrap().r_hat > 1.5 && drift(&apart) < 1.02, "{}", drift(&apart));
+        assert!(drift(&drifting) > 1.3, "{}", drift(&drifting));
+        assert_eq!(settled(&Array2::ones((2, 20))).unwrap().r_hat, 1.0);
+    }
+}

@@ -185,3 +185,78 @@ fn unseen(probe: &Probe, forward: &LogZ, variance: f64) -> Option<String> {
         )
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::Mixing;
+
+    fn made(value: f64, method: Method) -> LogZ {
+        let cost = Cost { chains: 100, temperatures: 1000, sweeps: 1e5 };
+        LogZ { value, std_err: 0.05, ess: 60.0, bound: Bound::Central, method, cost }
+    }
+
+    /// Everything as it should be, around ln Z = 10.
+    fn good() -> Evidence {
+        let mixing = Mixing { r_hat: 1.02, ess_bulk: 500.0, ess_tail: 500.0, autocorrelation: 3.0 };
+        Evidence {
+            forward: made(10.0, Method::Ais),
+            variance: 0.5,
+            reverse: made(10.1, Method::ReverseAis),
+            bennett: made(10.05, Method::Bennett),
+            integral: made(9.95, Method::Integration),
+            ladder: Ladder {
+                betas: vec![0.0, 1.0],
+                acceptance: vec![0.4],
+                round_trips: 9,
+                mixing,
+                drift: 1.01,
+            },
+            probes: vec![Probe { what: "data", log_w: vec![10.5; 32] }],
+            wanted: 0.1,
+            shortened: false,
+        }
+    }
+
+    #[test]
+    fn good_evidence_is_certified() {
+        let e = weigh(good(), 1e6);
+        assert_eq!(e.verdict, Verdict::Certified, "{:?}", e.reasons);
+        // Equal errors: the value in the middle, the error as if both sides shared it, the hull of both intervals.
+        assert!((e.log_z.value - 10.05).abs() < 1e-9 && (e.log_z.std_err - 0.05).abs() < 1e-9);
+        let Interval { lower, upper } = e.interval;
+        assert!(
+            (lower - (10.0 - Z95 * 0.05)).abs() < 1e-6 && (upper - (10.1 + Z95 * 0.05)).abs() < 1e-6
+        );
+        // One stray probe does not matter, one far above or two do.
+        let mut stray = good();
+        stray.probes[0].log_w[3] = 15.0;
+        assert_eq!(weigh(stray, 1e6).verdict, Verdict::Certified);
+    }
+
+    #[test]
+    fn every_fault_is_seen() {
+        type Spoil = fn(&mut Evidence);
+        let faults: [(&str, Spoil); 12] = [
+            ("disagree", |e| e.reverse.value = 10.5),
+            ("Bennett", |e| e.bennett.value = 9.4),
+            ("integration", |e| e.integral.value = 11.0),
+            ("effective samples", |e| e.forward.ess = 4.0),
+            ("effective samples", |e| e.reverse.ess = f64::NAN),
+            ("standard error", |e| e.reverse.std_err = 0.6),
+            ("does not mix", |e| e.ladder.mixing.r_hat = 2.5),
+            ("does not mix", |e| e.ladder.mixing.r_hat = f64::NAN),
+            ("moves away", |e| e.ladder.drift = 1.2),
+            ("hardly exchange", |e| e.ladder.acceptance[0] = 0.01),
+            ("missed", |e| e.probes[0].log_w[..2].fill(15.0)),
+            ("missed", |e| e.probes[0].log_w[0] = 40.0),
+        ];
+        for (word, spoil) in faults {
+            let mut e = good();
+            spoil(&mut e);
+            let e = weigh(e, 1e6);
+            assert_eq!(e.verdict, Verdict::NotConverged, "{word}");
+            assert!(e.reasons.iter().any(|r| r.contains(word)), "{word}: {:?}", e.reasons);
+        }
+    }
+}
