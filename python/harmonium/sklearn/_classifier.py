@@ -1,0 +1,65 @@
+"""A class RBM as a classifier."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import ClassifierMixin, _fit_context
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from ._base import MachineEstimator
+from ._columns import Floats
+
+
+class RBMClassifier(ClassifierMixin, MachineEstimator):  # type: ignore[misc]
+    """Class RBM: the class is one more visible unit, and p(class | columns) is exact.
+
+    Parameters are those of :class:`RBM`. Where no ``estimator`` is named, the machine learns mostly to tell classes apart
+    and partly to know the data; ``estimator={"name": "labels", "part": 1.0, "generative": {"name": "pcd"}}`` does only the
+    former.
+
+    Attributes
+    ----------
+    classes_ : numpy.ndarray
+        The classes, sorted.
+    machine_, run_
+        The machine, with the layer ``y`` for the class, and its training run.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from harmonium.sklearn import RBMClassifier
+    >>> X = np.array([[0, 0, 1], [0, 1, 1], [1, 0, 0], [1, 1, 0]] * 20)
+    >>> model = RBMClassifier(8, n_updates=500, random_state=0).fit(X, np.where(X[:, 0], "yes", "no"))
+    >>> model.predict([[0, 1, 1], [1, 1, 0]]).tolist()
+    ['no', 'yes']
+    """
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any) -> RBMClassifier:
+        """Trains a new machine on rows and their classes."""
+        X, y = validate_data(self, X, y, dtype=np.float64)
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(f"y: expected at least two classes, got one class ({self.classes_[0]!r})")
+        self._learn(X, len(self.classes_), codes)
+        return self
+
+    def predict_proba(self, X: Any) -> Floats:
+        """p(class | row), exactly, a column for each class."""
+        rows = self._rows(X)
+        return self.machine_.predict_proba(rows)
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Logarithms of :meth:`predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The most probable class of each row."""
+        places = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[places])

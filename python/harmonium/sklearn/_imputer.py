@@ -1,0 +1,98 @@
+"""Gaps filled from what the machine has learnt about the rest of the row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import OneToOneFeatureMixin, TransformerMixin, _fit_context
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from ._base import MachineEstimator, seed_of
+from ._columns import Floats, Units
+
+
+class RBMImputer(OneToOneFeatureMixin, TransformerMixin, MachineEstimator):  # type: ignore[misc]
+    """Fills NaN with the most probable value (or a draw) given the known entries of the row.
+
+    It learns from rows with gaps: what is missing is averaged over, never guessed in advance.
+
+    Parameters
+    ----------
+    fill : {"best", "sample"}
+        The most probable value (for numbers the mean), or one draw, jointly for all gaps of a row: several of those
+        with different ``random_state`` make multiple imputation.
+
+    The other parameters are those of :class:`RBM`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from harmonium.sklearn import RBMImputer
+    >>> X = np.array([[0, 0, 0], [1, 1, 1]] * 50, dtype=float)
+    >>> imputer = RBMImputer(4, random_state=0).fit(X)
+    >>> imputer.transform([[1, np.nan, 1], [np.nan, 0, 0]])
+    array([[1., 1., 1.],
+           [0., 0., 0.]])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **MachineEstimator._parameter_constraints,
+        "fill": [StrOptions({"best", "sample"})],
+    }
+
+    def __init__(
+        self,
+        n_components: int = 64,
+        *,
+        units: Units = "auto",
+        hidden: str = "binary",
+        estimator: str | Mapping[str, Any] | None = None,
+        learning_rate: float = 0.01,
+        batch_size: int = 100,
+        n_updates: int = 2000,
+        fill: str = "best",
+        train_params: Mapping[str, Any] | None = None,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            n_components, units=units, hidden=hidden, estimator=estimator, learning_rate=learning_rate,
+            batch_size=batch_size, n_updates=n_updates, train_params=train_params, verbose=verbose,
+            random_state=random_state,
+        )  # fmt: skip
+        self.fill = fill
+
+    def _missing(self) -> bool:
+        return True
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any = None) -> RBMImputer:
+        """Trains a new machine on rows that may have gaps."""
+        X = self._check(X, reset=True)
+        empty = np.flatnonzero(np.isnan(X).all(axis=0))
+        if empty.size:
+            raise ValueError(f"X: column {empty[0]} has no known value")
+        self._learn(X)
+        self._fill_seed = seed_of(check_random_state(self.random_state))
+        return self
+
+    def transform(self, X: Any) -> Floats:
+        """The rows with their gaps filled; known entries are as they were."""
+        check_is_fitted(self)
+        X = self._check(X, reset=False)
+        gaps = np.isnan(X)
+        if not gaps.any():
+            return np.array(X)
+        filled = self._columns.decode(
+            self.machine_.complete(self._columns.encode(X), fill=self.fill, seed=self._fill_seed)
+        )
+        return np.where(gaps, filled, X)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags

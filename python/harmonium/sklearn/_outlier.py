@@ -1,0 +1,92 @@
+"""Rows that the machine finds improbable."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import OutlierMixin, _fit_context
+from sklearn.utils._param_validation import Interval
+
+from ._base import MachineEstimator
+from ._columns import Floats, Units
+
+
+class RBMOutlierDetector(OutlierMixin, MachineEstimator):  # type: ignore[misc]
+    """Outliers are the rows of highest free energy, that is of lowest probability.
+
+    ln Z is the same for all rows, so the order of rows is exact without it.
+
+    Parameters
+    ----------
+    contamination : float
+        The part of the training rows that lies beyond the threshold.
+
+    The other parameters are those of :class:`RBM`.
+
+    Attributes
+    ----------
+    offset_ : float
+        The threshold on :meth:`score_samples`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from harmonium.sklearn import RBMOutlierDetector
+    >>> X = np.random.default_rng(0).normal(size=(200, 2)) @ [[1, 0.9], [0, 0.1]]
+    >>> model = RBMOutlierDetector(8, contamination=0.05, random_state=0).fit(X)
+    >>> model.predict([[1.0, 0.9], [3.0, -3.0]])
+    array([ 1, -1])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **MachineEstimator._parameter_constraints,
+        "contamination": [Interval(Real, 0, 0.5, closed="right")],
+    }
+
+    def __init__(
+        self,
+        n_components: int = 64,
+        *,
+        units: Units = "auto",
+        hidden: str = "binary",
+        estimator: str | Mapping[str, Any] | None = None,
+        learning_rate: float = 0.01,
+        batch_size: int = 100,
+        n_updates: int = 2000,
+        contamination: float = 0.1,
+        train_params: Mapping[str, Any] | None = None,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            n_components, units=units, hidden=hidden, estimator=estimator, learning_rate=learning_rate,
+            batch_size=batch_size, n_updates=n_updates, train_params=train_params, verbose=verbose,
+            random_state=random_state,
+        )  # fmt: skip
+        self.contamination = contamination
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any = None) -> RBMOutlierDetector:
+        """Trains a new machine and places the threshold."""
+        X = self._check(X, reset=True)
+        self._learn(X)
+        scores = -self.machine_.free_energy(self._columns.encode(X))
+        self.offset_ = float(np.percentile(scores, 100.0 * self.contamination))
+        return self
+
+    def score_samples(self, X: Any) -> Floats:
+        """-F(v) = ln p(v) + ln Z of each row: the lower, the stranger."""
+        rows = self._rows(X)
+        return -self.machine_.free_energy(rows)
+
+    def decision_function(self, X: Any) -> Floats:
+        """:meth:`score_samples` above the threshold: negative for outliers."""
+        return self.score_samples(X) - self.offset_
+
+    def predict(self, X: Any) -> npt.NDArray[np.int64]:
+        """-1 for outliers, +1 for the others."""
+        return np.where(self.decision_function(X) < 0, -1, 1)

@@ -1,0 +1,95 @@
+"""A transformer with any units and any estimator of the gradient."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
+from sklearn.utils.validation import check_is_fitted
+
+from .._results import LogLikelihood
+from ._base import MachineEstimator
+from ._columns import Floats
+
+
+class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MachineEstimator):  # type: ignore[misc]
+    """Restricted Boltzmann machine over columns of any kinds; its features are the means of the hidden units.
+
+    Parameters
+    ----------
+    n_components : int
+        Number of hidden units.
+    units : str, sequence of str, or mapping
+        Kind of the visible units: ``"binary"``, ``"spin"``, ``"potts"`` (categories), ``"gaussian"``, ``"relu"``,
+        ``"drelu"``, ``"poisson"``, or ``"auto"``: binary where a column has only 0 and 1, else Gaussian. One for all
+        columns, one for each, or a mapping from names or places of columns, the others being ``"auto"``. Real columns
+        are standardised.
+    hidden : str
+        Kind of the hidden units, as ``"binary"``, ``"gaussian"`` or ``"potts:3"``.
+    estimator : str or mapping
+        Of the gradient: ``"pcd"``, ``"cd"``, ``"pt"``, ``"exact"`` …, as in :meth:`harmonium.Machine.train`; chosen from
+        the machine where nothing is said.
+    learning_rate, batch_size, n_updates
+        Rate of Adam, rows of a minibatch, length of training.
+    train_params : mapping
+        Any other setting of :meth:`harmonium.Machine.train`, another ``optimiser`` for one.
+    verbose : int
+        Whether to show a progress bar.
+    random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    machine_ : harmonium.Machine
+        The machine: samples, likelihood, files and all else.
+    run_ : harmonium.Run
+        How training went.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from harmonium.sklearn import RBM
+    >>> X = np.random.default_rng(0).normal(size=(50, 3))
+    >>> RBM(4, n_updates=100, random_state=0).fit_transform(X).shape
+    (50, 4)
+    """
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any = None) -> RBM:
+        """Trains a new machine on ``X``."""
+        self._learn(self._check(X, reset=True))
+        self._n_features_out = self.machine_.weights(*self.machine_.couplings[0]).shape[1]
+        return self
+
+    def transform(self, X: Any) -> npt.NDArray[np.float64]:
+        """Means of the hidden units given each row."""
+        rows = self._rows(X)
+        return self.machine_.transform(rows).astype(np.float64)
+
+    def score_samples(self, X: Any) -> Floats:
+        """Pseudo-log-likelihood of each row: the sum over columns of ln p(column | all others), exactly."""
+        rows = self._rows(X)
+        return self.machine_.pseudo_log_likelihood(rows) - self._columns.log_scale
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean of :meth:`score_samples`, for model selection."""
+        return float(self.score_samples(X).mean())
+
+    def free_energy(self, X: Any) -> Floats:
+        """F(v) of each row: -ln p(v) up to one constant, that of the machine."""
+        rows = self._rows(X)
+        return self.machine_.free_energy(rows)
+
+    def log_likelihood(self, X: Any, **settings: Any) -> LogLikelihood:
+        """ln p of the machine's units with interval and verdict: :meth:`harmonium.Machine.log_likelihood`.
+
+        Densities of real columns are those of the standardised ones.
+        """
+        rows = self._rows(X)
+        return self.machine_.log_likelihood(rows, **settings)
+
+    def sample(self, n_samples: int = 1, **settings: Any) -> Floats:
+        """New rows: :meth:`harmonium.Machine.sample`."""
+        check_is_fitted(self)
+        return self._columns.decode(self.machine_.sample(n_samples, **settings))
