@@ -72,7 +72,7 @@ def test_machines_are_built_for_arrays():
 def test_pictures():
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
-    machine = hm.train("digits", hidden=12, updates=30)
+    machine = hm.train("digits", hidden=12, updates=30, evaluate_every=10)
     digits = hm.read("digits").train.blocks[0]
     from matplotlib import pyplot
 
