@@ -22,6 +22,16 @@ fn main_coupling(machine: &Machine) -> Option<&Coupling> {
     machine.couplings().iter().find(hidden).or(machine.couplings().first())
 }
 
+/// The weights of all visible layers to the hidden layer of the main coupling, one below the other.
+fn main_weights(machine: &Machine) -> Option<Array2<f64>> {
+    let main = main_coupling(machine)?;
+    let same = |c: &&Coupling| c.ends().1 == main.ends().1 && c.is_lateral() == main.is_lateral();
+    let of_visible = |c: &&Coupling| machine.role(c.ends().0) == machine.role(main.ends().0);
+    let parts: Vec<_> =
+        machine.couplings().iter().filter(same).filter(of_visible).map(|c| c.w().view()).collect();
+    Some(ndarray::concatenate(ndarray::Axis(0), &parts).ok()?.mapv(f64::from))
+}
+
 pub(super) fn section(m: &Material<'_>) -> Result<Section> {
     let machine = &m.model.machine;
     let Some(c) = main_coupling(machine) else {
@@ -109,8 +119,8 @@ fn all_weights(m: &Material<'_>, h: usize) -> (Array2<f64>, Vec<String>) {
 pub(super) fn spectrum(m: &Material<'_>) -> Section {
     let mut lines: Vec<Vec<(f64, f64)>> = Vec::new();
     for (update, machine) in &m.trajectory {
-        let Some(c) = main_coupling(machine) else { continue };
-        let s = singular_values(c.w().mapv(f64::from).view());
+        let Some(w) = main_weights(machine) else { continue };
+        let s = singular_values(w.view());
         for (k, s) in s.into_iter().take(12).enumerate() {
             if lines.len() <= k {
                 lines.push(Vec::new());
@@ -126,8 +136,8 @@ pub(super) fn spectrum(m: &Material<'_>) -> Section {
         }
         figures.push(("spectrum-over-training".into(), chart.svg()));
     }
-    if let Some(c) = main_coupling(&m.model.machine) {
-        let s = singular_values(c.w().mapv(f64::from).view());
+    if let Some(w) = main_weights(&m.model.machine) {
+        let s = singular_values(w.view());
         let points = s.iter().enumerate().map(|(k, s)| (k as f64 + 1.0, *s)).collect();
         let chart = Chart::new("rank", "singular value");
         figures.push(("spectrum".into(), chart.points(points, 2.4, 0, Some("trained")).svg()));

@@ -16,9 +16,9 @@ use crate::{build, data, picture};
 use harmonium::estimate::{Estimator, LabelsParams};
 use harmonium::io::Provenance;
 use harmonium::train::{
-    Data, Event, Init, Metrics, Observer, Optimiser, TrainParams, Trainer, Trajectory,
+    Data, Event, Form, Init, Metrics, Observer, Optimiser, TrainParams, Trainer, Trajectory,
 };
-use harmonium::{Archive, Machine, Role};
+use harmonium::{Archive, Kind, Machine, Role};
 use harmonium_data::{DataName, Dataset, Source, Table};
 use serde_json::json;
 use std::time::Instant;
@@ -55,6 +55,11 @@ impl Job {
         let class = config.machine.kind == Some(MachineKind::Class) && config.train.estimator.is_none();
         if class {
             hybrid(&mut config.train);
+        }
+        // Measured columns come in any unit; weights to them learn at the pace of the others when each is scaled.
+        if machine.members().iter().any(|m| m.layer.kind() == Kind::Gaussian && m.role == Role::Visible)
+        {
+            config.train.form.get_or_insert(Form::Standardised);
         }
         let plan = config.train.plan(&machine, &data)?;
         config.train = plan.params();
@@ -312,7 +317,7 @@ impl Job {
 /// How class machines are trained where nothing else is said: mostly to tell classes apart, partly to know the data.
 fn hybrid(train: &mut TrainParams) {
     let generative = Some(Box::new(Estimator::Pcd { sweeps: None, chains: None }));
-    let labels = LabelsParams { part: 0.8, generative, ..LabelsParams::default() };
+    let labels = LabelsParams { part: 0.95, generative, ..LabelsParams::default() };
     train.estimator = Some(Estimator::Labels(labels));
     if train.optimiser.is_none() && train.rate.is_none() {
         train.optimiser = Some(Optimiser::Adam { beta1: 0.9, beta2: 0.999, epsilon: 1e-8 });
