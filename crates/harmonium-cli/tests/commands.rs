@@ -313,6 +313,16 @@ fn deep_machines_start_from_their_levels() {
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(ran.err.contains("level 1 of 2") && ran.err.contains("level 2 of 2"), "{}", ran.err);
     assert!(place.read("run/config.toml").contains("pretrain = true"));
+    // Too many hidden states to enumerate: F(v) is estimated.
+    let ran = place.run("train bars-and-stripes:3x3 --hidden 40,30 --updates 20 -o large");
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.out.contains("training log-likelihood -"), "{}", ran.out);
+    // Gaps everywhere: a model, but no likelihood.
+    place.write("gaps.csv", "a,b\n1,\n,0\n0,\n,1\n");
+    let ran = place.run("train gaps.csv --hidden 2 --updates 20 -o gaps");
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.err.contains("no likelihood: training: every row has a missing entry"), "{}", ran.err);
+    assert!(place.path("gaps/model.safetensors").is_file());
     place.ok("train --config run/config.toml -o again -q --threads 1");
     let layers = |run: &str| place.json(&format!("inspect {run}"))["couplings"].clone();
     assert_eq!(layers("run"), layers("again"));

@@ -237,7 +237,12 @@ pub(crate) fn judge(
     let states = if whole.len() < table.rows() { states.select(&whole) } else { states };
     let z = estimate(machine, Some(&states), effort, common, heard)?;
     let seed = common.seed.unwrap_or(0);
-    let l = harmonium::judge::log_likelihood(machine, &states, None, &z, seed, &mut partition::silent)?;
+    let mut l =
+        harmonium::judge::log_likelihood(machine, &states, None, &z, seed, &mut partition::silent)?;
+    if whole.len() < table.rows() {
+        let (gaps, rows) = (table.rows() - whole.len(), table.rows());
+        l.reasons.push(format!("{gaps} of {rows} rows have missing entries and were left out"));
+    }
     Ok(Evaluation {
         mean: l.mean,
         lower: l.interval.lower,

@@ -240,16 +240,28 @@ impl Job {
         };
         let effort = evaluate::Effort::after_training();
         let evaluation =
-            evaluate::judge(&machine, &self.layout, table, name, &effort, common, &mut heard)?;
+            evaluate::judge(&machine, &self.layout, table, name, &effort, common, &mut heard);
         lost.map_or(Ok(()), Err)?;
-        run::write(&self.run.evaluation(), true, evaluation.json().to_string().as_bytes())?;
-        self.run.note(&format!("{}", evaluation.json()))?;
+        // The model is there, whether or not its likelihood can be had.
+        let evaluation = match evaluation {
+            Ok(evaluation) => {
+                run::write(&self.run.evaluation(), true, evaluation.json().to_string().as_bytes())?;
+                self.run.note(&format!("{}", evaluation.json()))?;
+                Some(evaluation)
+            }
+            Err(Failure::Failed(why)) => {
+                self.run.note(&format!("no likelihood: {why}"))?;
+                say!("no likelihood: {why}");
+                None
+            }
+            Err(other) => return Err(other),
+        };
         let images = self.draw(&machine, common)?;
         if common.json {
-            return put!("{}", self.summary(trainer, reason, trained, &evaluation));
+            return put!("{}", self.summary(trainer, reason, trained, evaluation.as_ref()));
         }
         if !common.quiet {
-            self.tell(&evaluation, images.as_deref())?;
+            self.tell(evaluation.as_ref(), images.as_deref())?;
         }
         Ok(())
     }
@@ -273,7 +285,7 @@ impl Job {
         trainer: &Trainer<'_, f32>,
         reason: &str,
         trained: f64,
-        evaluation: &Evaluation,
+        evaluation: Option<&Evaluation>,
     ) -> serde_json::Value {
         json!({
             "run": self.run.dir,
@@ -281,14 +293,14 @@ impl Job {
             "updates": trainer.update_count(),
             "reason": reason,
             "seconds": trained,
-            "evaluation": evaluation.json(),
+            "evaluation": evaluation.map(Evaluation::json),
         })
     }
 
     /// The last words: likelihood and verdict, a look at samples, where things are, what to try next.
-    fn tell(&self, evaluation: &Evaluation, images: Option<&[picture::Picture]>) -> Result {
+    fn tell(&self, evaluation: Option<&Evaluation>, images: Option<&[picture::Picture]>) -> Result {
         put!("")?;
-        for line in evaluation.words() {
+        for line in evaluation.map(Evaluation::words).unwrap_or_default() {
             put!("{line}")?;
         }
         if let Some(images) = images.filter(|i| i[0].width <= 40) {
