@@ -36,6 +36,9 @@ def train_params(machine: Parts, given: Mapping[str, Any]) -> dict[str, Any]:
         out["estimator"] = {**_named(estimator if estimator is not None else "pcd", "estimator"), **chains}
     elif is_class_machine(machine):
         _hybrid(out, given)
+    if any(x.kind == "gaussian" and x.role == "visible" for x in machine.layers.values()):
+        # Measured columns come in any unit; weights to them learn at the pace of the others when each is scaled.
+        given.setdefault("form", "standardised")
     if "learning_rate" in given:
         out["rate"] = given.pop("learning_rate")
     for key, x in given.items():
@@ -54,7 +57,7 @@ def is_class_machine(machine: Parts) -> bool:
 
 def _hybrid(out: dict[str, Any], given: dict[str, Any]) -> None:
     """How class machines learn where nothing else is said: mostly to tell classes apart, partly to know the data."""
-    out["estimator"] = {"name": "labels", "part": 0.8, "generative": {"name": "pcd"}}
+    out["estimator"] = {"name": "labels", "part": 0.95, "generative": {"name": "pcd"}}
     if "optimiser" not in given and "learning_rate" not in given:
         out["optimiser"] = {"name": "adam"}
         out["rate"] = 0.01

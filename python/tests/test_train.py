@@ -83,6 +83,8 @@ def test_every_setting_arrives(stripes):
 def test_left_out_settings_are_chosen(stripes):
     plan = hm.Machine.rbm(6, 3).plan(stripes, epochs=2, batch=100)
     assert plan["updates"] == 6 and plan["form"] == "centred" and plan["estimator"]["name"] == "exact"
+    real = hm.Machine.rbm(hm.Gaussian(6), 3)
+    assert real.plan(stripes)["form"] == "standardised" and real.plan(stripes, form="plain")["form"] == "plain"
 
 
 @pytest.mark.parametrize(

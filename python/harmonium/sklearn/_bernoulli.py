@@ -231,7 +231,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     def _mean_hiddens(self, v: Any) -> Array:
         single = getattr(v, "dtype", None) == np.float32
-        return expit(self._inputs(v)).astype(np.float32 if single else np.float64, copy=False)
+        return np.asarray(expit(self._inputs(v)), dtype=np.float32 if single else np.float64)
 
     def _sample_hiddens(self, v: Any, rng: np.random.RandomState) -> npt.NDArray[np.bool_]:
         p = self._mean_hiddens(v)
