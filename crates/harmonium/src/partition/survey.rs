@@ -201,13 +201,14 @@ impl<'a, 'm, T: Real> Survey<'a, 'm, T> {
             let limit = self.affordable(SHARE_UP, chains as f64).min(most as f64);
             // A schedule of n steps leaves the variance ∝ 1/n once it is fine enough; before that it falls more slowly,
             // and few chains see too little of it.
-            let far = if schedule.steps() < CHEAP { aim } else { FAR };
-            if forward.unevenness() > far && 4.0 * steps <= limit {
-                schedule = annealing.divide(4 * schedule.steps());
+            // What few chains say is noisy: where they cost something they may err by a factor of two only.
+            let (far, finer) = if schedule.steps() < CHEAP { (aim, 4) } else { (FAR, 2) };
+            if forward.unevenness() > far && finer as f64 * steps <= limit {
+                schedule = annealing.divide(finer * schedule.steps());
                 continue;
             }
-            let needed = forward.unevenness() * steps / aim;
-            return Ok(annealing.divide(needed.clamp(steps, 4.0 * steps).min(limit).max(2.0) as usize));
+            let needed = (forward.unevenness() * steps / aim).clamp(0.6 * steps, finer as f64 * steps);
+            return Ok(annealing.divide(needed.min(limit).max(2.0) as usize));
         }
     }
 
