@@ -36,7 +36,7 @@ fn alone(python: &Path, home: &Path) -> Outcome {
     run(Command::new(python).current_dir(home).args(["-c", code]))
 }
 
-/// Tests, examples in docstrings, and types; away from the sources, so that the installed package is what is tested.
+/// Tests, examples in docstrings, types and notebooks; away from the sources, so that the installed package is what is tested.
 fn test(python: &Path, home: &Path) -> Outcome {
     let on = |args: &[&str]| {
         let mut command = Command::new(python);
@@ -49,7 +49,20 @@ fn test(python: &Path, home: &Path) -> Outcome {
     run(on(&pytest).arg(tests))?;
     run(on(&pytest).args(["--doctest-modules", "--pyargs", "harmonium"]))?;
     run(&mut on(&["-m", "mypy.stubtest", "harmonium._core", "--ignore-disjoint-bases"]))?;
-    run(&mut on(&["-m", "mypy", "--strict", "-p", "harmonium"]))
+    run(&mut on(&["-m", "mypy", "--strict", "-p", "harmonium"]))?;
+    notebooks().iter().try_for_each(|script| {
+        println!("\n-- {}", script.display());
+        run(on(&[]).env("MPLBACKEND", "Agg").arg(script))
+    })
+}
+
+/// The notebooks are scripts that assert what they claim.
+fn notebooks() -> Vec<PathBuf> {
+    let entries = fs::read_dir(root().join("notebooks")).into_iter().flatten().flatten();
+    let mut found: Vec<_> = entries.map(|entry| entry.path()).collect();
+    found.retain(|path| path.extension().is_some_and(|e| e == "py"));
+    found.sort();
+    found
 }
 
 fn remove(folder: &Path) -> Outcome {

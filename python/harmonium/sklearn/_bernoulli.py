@@ -119,9 +119,10 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self.random_state_ = check_random_state(self.random_state)
         self._start(X)
         if self.n_iter > 0:
-            binary = _is_binary(X)
-            if binary or self.draw_bits:
-                self._fit_bits(X, 1 if binary else min(self.n_iter, _DRAWS))
+            if _is_binary(X):
+                self._fit_bits(X, 0)
+            elif self.draw_bits:
+                self._fit_bits(X, min(self.n_iter, _DRAWS))
             else:
                 self._fit_values(X)
         return self
@@ -136,7 +137,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self._n_features_out = self.n_components
 
     def _fit_bits(self, X: Any, draws: int) -> None:
-        """Training by the compiled part."""
+        """Training by the compiled part, on bits or on draws from values between 0 and 1."""
         machine, rng = self.machine_, self.random_state_
         per_pass = -(-X.shape[0] // self.batch_size)
         bits = _core.Rows(machine._core, [(0, "X", _bits(X, draws, rng), None)], None)
@@ -354,10 +355,11 @@ def _is_binary(X: Any) -> bool:
 
 
 def _bits(X: Any, draws: int, rng: np.random.RandomState) -> Iterator[npt.NDArray[np.uint8]]:
-    """Rows of bits, ``draws`` times all of them, in parts."""
+    """Rows of bits in parts: as they are, or drawn ``draws`` times from probabilities."""
     step = max(1, _AT_ONCE // X.shape[1])
     generator = np.random.default_rng(seed_of(rng))
-    for _ in range(draws):
+    for _ in range(max(1, draws)):
         for rows in gen_batches(X.shape[0], step):
             part = X[rows].toarray() if is_sparse(X) else X[rows]
-            yield (generator.random(part.shape) < part).view(np.uint8)
+            bits = generator.random(part.shape, dtype=np.float32) < part if draws else part > 0
+            yield bits.view(np.uint8)
