@@ -93,6 +93,8 @@ class MachineEstimator(BaseEstimator):  # type: ignore[misc]
             "estimator": self.estimator,
             "learning_rate": self.learning_rate,
             "optimiser": "adam",
+            # Real columns are standardised already.
+            "form": "centred",
             "batch": self.batch_size,
             "updates": self.n_updates,
             "evaluate_every": None if self.verbose else 0,
