@@ -246,3 +246,16 @@ def test_errors_name_what_is_wrong(rows):
         RBMOutlierDetector().score_samples(X)
     with pytest.raises(ValueError, match="column 1 has no known value"):
         RBMImputer().fit(np.column_stack([y, np.full(len(y), np.nan)]))
+
+
+@pytest.mark.parametrize("draw_bits", [False, True])
+@pytest.mark.parametrize("grey", [False, True])
+def test_sparse_rows_give_the_same_model(stripes, grey, draw_bits):
+    sparse = pytest.importorskip("scipy.sparse")
+    X = 0.8 * stripes if grey else stripes.astype(float)
+    model = BernoulliRBM(3, n_iter=3, random_state=0, draw_bits=draw_bits)
+    dense = clone(model).fit(X)
+    for container in (sparse.csr_matrix, sparse.csc_array):
+        other = clone(model).fit(container(X))
+        assert np.allclose(other.components_, dense.components_, atol=1e-6)
+        assert np.allclose(other.score_samples(container(X)), dense.score_samples(X), atol=1e-5)
