@@ -27,6 +27,12 @@ fn main() -> ExitCode {
     let seconds = args.first().and_then(|a| a.parse().ok()).unwrap_or(5.0);
     let wanted = |name: &str| args.len() < 2 || args[1..].iter().any(|a| a == name);
     hush();
+    // Telling of a panic takes memory, too.
+    let tell = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        let _ = MEMORY.set_limit(usize::MAX);
+        tell(panic);
+    }));
     let input = std::env::temp_dir().join(format!("harmonium-fuzz-{}", std::process::id()));
     println!("the input at hand is {}", input.display());
     for target in TARGETS.iter().filter(|t| wanted(t.0)) {

@@ -136,6 +136,18 @@ fn a_second_file_follows_the_first() {
     }
 }
 
+/// A shape of more pixels than a number can count is refused as any other that does not fit.
+#[test]
+fn shapes_that_do_not_fit() {
+    for shape in ["[7, 9]", "[4611686018427387904, 4611686018427387904]"] {
+        let overrides =
+            Overrides::from_toml(&format!("shape = {shape}"), Place::new("schema.toml")).unwrap();
+        let options = ReadOptions { overrides, ..ReadOptions::default() };
+        let message = load_all(&fixture("types.npz:a_u1"), &options).unwrap_err().to_string();
+        assert!(message.contains("does not fit 70 columns"), "{message}");
+    }
+}
+
 #[test]
 fn overrides_and_binarisation() {
     let overrides = Overrides::from_toml(

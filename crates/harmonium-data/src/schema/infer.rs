@@ -149,7 +149,7 @@ impl<'a> Profiler<'a> {
                 "name the kind of at least one column in a schema",
             ));
         }
-        let shape = self.shape.filter(|[height, width]| height * width == data);
+        let shape = self.shape.filter(|[height, width]| height.checked_mul(*width) == Some(data));
         if shape.is_none()
             && let Some([height, width]) = self.overrides.shape
         {
