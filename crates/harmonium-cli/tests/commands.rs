@@ -43,6 +43,26 @@ fn training_makes_a_run_that_everything_else_can_use() {
     assert!(e["pseudo_log_likelihood"].is_f64() && e["free_energy_gap"]["value"].is_f64(), "{e}");
 }
 
+/// A machine too large to enumerate: its ln Z is announced, and its stages stand in the metrics after the updates.
+#[test]
+fn the_judgement_is_told_as_training_is() {
+    let place = Place::new();
+    place.ok("train digits --updates 50 --hidden 64 -o run -q");
+    let metrics = place.read("run/metrics.jsonl");
+    let events: Vec<serde_json::Value> =
+        metrics.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let stages: Vec<&str> = events
+        .iter()
+        .filter(|e| e["event"] == "judging" && e["done"] == e["total"])
+        .map(|e| e["stage"].as_str().unwrap())
+        .collect();
+    for stage in ["annealing", "replica exchange", "reverse annealing"] {
+        assert!(stages.contains(&stage), "no {stage} among {stages:?}");
+    }
+    let evaluated = place.run("evaluate run --quick");
+    assert!(evaluated.err.contains("ln Z by sampling: at most"), "{}", evaluated.err);
+}
+
 #[test]
 fn the_configuration_repeats_the_run_on_any_number_of_threads() {
     let place = Place::new();
