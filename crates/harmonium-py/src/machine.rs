@@ -3,6 +3,7 @@
 use crate::error::{raise, value};
 use crate::rows::Rows;
 use crate::work::whole;
+use harmonium::estimate::label_probabilities_by;
 use harmonium::io::{LayerInfo, Provenance};
 use harmonium::{Coupling, Layer, Member, Result, Role, States};
 use ndarray::Array2;
@@ -199,7 +200,11 @@ impl Machine {
         threads: usize,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         self.layer(layer)?;
-        let p = whole(py, threads, |_| posterior(&self.inner, layer, rows.states()))?;
+        let p = whole(py, threads, |_| {
+            label_probabilities_by(&self.inner, layer, rows.states(), |states| {
+                free_energy(&self.inner, states, 1.0)
+            })
+        })?;
         Ok(p.into_pyarray(py))
     }
 
@@ -335,25 +340,6 @@ fn free_energy(machine: &harmonium::Machine, states: &States, beta: f64) -> Resu
         Err(harmonium::Error::Undefined { .. }) => machine.exact().at(beta).free_energy(states),
         other => other,
     }
-}
-
-fn posterior(machine: &harmonium::Machine, l: usize, states: &States) -> Result<Array2<f64>> {
-    let (mut states, rows) = (states.clone(), states.rows());
-    let classes = machine.layer(l).kind().columns();
-    let mut p = Array2::zeros((rows, classes));
-    for k in 0..classes {
-        let class = Array2::from_elem((rows, 1), k as f64);
-        states.set(l, machine.layer(l).batch(class.view())?);
-        let f = free_energy(machine, &states, 1.0)?;
-        p.column_mut(k).iter_mut().zip(f).for_each(|(p, f)| *p = -f);
-    }
-    for mut row in p.rows_mut() {
-        let top = row.iter().copied().fold(f64::MIN, f64::max);
-        row.mapv_inplace(|x| (x - top).exp());
-        let sum = row.sum();
-        row /= sum;
-    }
-    Ok(p)
 }
 
 /// A pass upwards: deeper layers see the most probable states of those below, and nothing from above.

@@ -9,7 +9,8 @@ use crate::model::Model;
 use crate::output::{put, put_bytes, say};
 use crate::run;
 use clap::Args;
-use harmonium::{Batch, Machine};
+use harmonium::Machine;
+use harmonium::estimate::label_probabilities;
 use harmonium_data::Table;
 use ndarray::Array2;
 use serde_json::json;
@@ -82,27 +83,13 @@ impl ClassifyArgs {
 
 /// $p(y|v) \propto e^{-F(v,y)}$ of every row and class.
 fn posterior(machine: &Machine, layout: &Layout, l: usize, table: &Table) -> Result<Array2<f64>> {
-    let (mut states, known) = layout.states(machine, table)?;
+    let (states, known) = layout.states(machine, table)?;
     if known.iter().any(|(k, _)| *k != l) {
         return Err(Failure::new(
             "some data entries are missing; fill them with `harmonium complete` first",
         ));
     }
-    let classes = machine.layer(l).kind().columns();
-    let mut p = Array2::zeros((table.rows(), classes));
-    for k in 0..classes {
-        states.set(l, Batch::Codes(Array2::from_elem((table.rows(), 1), k as u32)));
-        for (r, f) in machine.free_energy(&states)?.into_iter().enumerate() {
-            p[[r, k]] = -f;
-        }
-    }
-    for mut row in p.rows_mut() {
-        let top = row.iter().copied().fold(f64::MIN, f64::max);
-        row.mapv_inplace(|x| (x - top).exp());
-        let sum = row.sum();
-        row /= sum;
-    }
-    Ok(p)
+    Ok(label_probabilities(&machine.at(1.0), l, &states)?)
 }
 
 fn argmax(x: impl Iterator<Item = f64>) -> usize {

@@ -65,12 +65,25 @@ pub fn label_probabilities<T: Real>(
     l: usize,
     states: &States<T>,
 ) -> Result<Array2<f64>> {
-    let Kind::Potts { q } = model.machine().layer(l).kind() else {
-        return Err(Error::value("label layer", "a Potts unit", model.machine().layer(l).kind()));
+    label_probabilities_by(model.machine(), l, states, |states| model.free_energy(states))
+}
+
+/// As [`label_probabilities`], from any way to get F(v,y): where hidden layers are coupled, enumeration may be one.
+///
+/// # Errors
+/// When layer `l` is no Potts unit; whatever the free energy may refuse.
+pub fn label_probabilities_by<T: Real>(
+    machine: &Machine<T>,
+    l: usize,
+    states: &States<T>,
+    free_energy: impl Fn(&States<T>) -> Result<Vec<f64>>,
+) -> Result<Array2<f64>> {
+    let Kind::Potts { q } = machine.layer(l).kind() else {
+        return Err(Error::value("label layer", "a Potts unit", machine.layer(l).kind()));
     };
     let mut p = Array2::zeros((states.rows(), q as usize));
     for a in 0..q {
-        let f = model.free_energy(&labelled(states, l, a))?;
+        let f = free_energy(&labelled(states, l, a))?;
         p.column_mut(a as usize).iter_mut().zip(f).for_each(|(p, f)| *p = -f);
     }
     for mut row in p.rows_mut() {

@@ -23,7 +23,7 @@ pub use choice::{Estimator, Setup};
 pub use exact::Exact;
 pub use fpcd::{Fpcd, FpcdParams};
 pub use jarzynski::{Jarzynski, JarzynskiParams};
-pub use labels::{Labels, LabelsParams, label_probabilities};
+pub use labels::{Labels, LabelsParams, label_probabilities, label_probabilities_by};
 pub use pcd::Pcd;
 pub use pl::Pl;
 pub use positive::{Averaging, Positive};

@@ -1,7 +1,7 @@
 //! Pseudo-likelihood: each visible unit given all other visible ones, hidden units traced out.
 
 use super::{Context, Info, NegativePhase, Setup};
-use crate::machine::{Parameters, clear_self};
+use crate::machine::{Given, Parameters, clear_self};
 use crate::units::BLOCK;
 use crate::{Archive, Layer, Machine, Real, Result, Role, States};
 use ndarray::{Array1, Array2, ArrayView1};
@@ -92,11 +92,7 @@ impl<T: Real> NegativePhase<T> for Pl {
 struct Rows<'m> {
     machine: &'m Machine<f64>,
     hidden: Vec<usize>,
-    /// Values and dense forms of the given layers.
-    values: Vec<Option<Array2<f64>>>,
-    dense: Vec<Option<Array2<f64>>>,
-    /// What each layer receives from the given ones.
-    inputs: Vec<Array2<f64>>,
+    given: Given,
     /// The units of each visible layer that hidden ones see.
     units: Vec<Vec<Layer<f64>>>,
 }
@@ -110,24 +106,6 @@ struct Hidden {
 impl<'m> Rows<'m> {
     fn new<T: Real>(machine: &'m Machine<f64>, data: &States<T>) -> Result<Self> {
         let hidden: Vec<_> = machine.with_role(Role::Hidden).collect();
-        let (mut values, mut dense) = (Vec::new(), Vec::new());
-        for l in 0..machine.len() {
-            let given = !hidden.contains(&l);
-            let layer = machine.layer(l).cast::<T>();
-            let x = given.then(|| data.layer(l)).transpose()?;
-            values.push(x.map(|x| layer.values(x)));
-            dense.push(x.map(|x| layer.dense(x).mapv(Real::f64)));
-        }
-        let receive = |l: usize| {
-            let mut inputs = Array2::zeros((data.rows(), machine.layer(l).width()));
-            for c in machine.couplings() {
-                if let Some(x) = c.other(l).and_then(|o| dense[o].as_ref()) {
-                    inputs += &if c.ends().1 == l { x.dot(c.w()) } else { x.dot(&c.w().t()) };
-                }
-            }
-            inputs
-        };
-        let inputs = (0..machine.len()).map(receive).collect();
         let units = (0..machine.len()).map(|l| {
             let layer = machine.layer(l);
             let seen = hidden.iter().any(|&h| machine.coupling_between(l, h).is_some());
@@ -135,7 +113,7 @@ impl<'m> Rows<'m> {
             (0..n).map(|i| layer.unit(i)).collect()
         });
         let units = units.collect();
-        Ok(Self { machine, hidden, values, dense, inputs, units })
+        Ok(Self { machine, hidden, given: Given::new(machine, data)?, units })
     }
 
     fn hidden(&self, inputs: Vec<Vec<f64>>) -> Hidden {
@@ -145,7 +123,8 @@ impl<'m> Rows<'m> {
 
     /// Adds what row `r` has to say to PL and its gradient.
     fn add(&self, r: usize, wt: f64, (value, gradient): &mut (f64, Parameters<f64>)) {
-        let now = self.hidden(self.hidden.iter().map(|&h| self.inputs[h].row(r).to_vec()).collect());
+        let now =
+            self.hidden(self.hidden.iter().map(|&h| self.given.inputs[h].row(r).to_vec()).collect());
         // Σ_i Σ_a q_a h(v^{i→a}) of each hidden layer, with q_a = δ(a, v_i) − p(a).
         let mut sums: Vec<Array1<f64>> =
             self.hidden.iter().map(|&h| Array1::zeros(self.machine.layer(h).width())).collect();
@@ -156,7 +135,7 @@ impl<'m> Rows<'m> {
                 self.with_hidden(l, r, wt, &now, value, gradient, &mut sums)
             };
             for (k, c) in self.machine.couplings().iter().enumerate() {
-                if let Some(x) = c.other(l).and_then(|o| self.dense[o].as_ref()) {
+                if let Some(x) = c.other(l).and_then(|o| self.given.dense[o].as_ref()) {
                     let forward = c.ends().1 == l;
                     let g = &mut gradient.couplings[k];
                     if forward || c.is_lateral() {
@@ -170,7 +149,7 @@ impl<'m> Rows<'m> {
         }
         for (&h, sum) in self.hidden.iter().zip(&sums) {
             for (k, c) in self.machine.couplings().iter().enumerate() {
-                if let Some(x) = c.other(h).and_then(|o| self.dense[o].as_ref()) {
+                if let Some(x) = c.other(h).and_then(|o| self.given.dense[o].as_ref()) {
                     let g = &mut gradient.couplings[k];
                     if c.ends().1 == h {
                         add_outer(g, wt, x.row(r), sum.view());
@@ -192,9 +171,9 @@ impl<'m> Rows<'m> {
         gradient: &mut Parameters<f64>,
     ) -> Array1<f64> {
         let layer = self.machine.layer(l);
-        let values = self.values[l].as_ref().expect("visible layers are held");
-        let x = self.dense[l].as_ref().expect("visible layers are held").row(r);
-        let (values, inputs) = (values.row(r).to_vec(), self.inputs[l].row(r).to_vec());
+        let values = self.given.values[l].as_ref().expect("visible layers are held");
+        let x = self.given.dense[l].as_ref().expect("visible layers are held").row(r);
+        let (values, inputs) = (values.row(r).to_vec(), self.given.inputs[l].row(r).to_vec());
         let mut mean = vec![0.0; layer.width()];
         layer.mean_row(&inputs, &mut mean);
         let mut own = vec![0.0; layer.params().len()];
@@ -222,10 +201,10 @@ impl<'m> Rows<'m> {
     ) -> Array1<f64> {
         let layer = self.machine.layer(l);
         let c = layer.kind().columns();
-        let values = self.values[l].as_ref().expect("visible layers are held");
+        let values = self.given.values[l].as_ref().expect("visible layers are held");
         let mut lean = Array1::zeros(layer.width());
         for (i, unit) in self.units[l].iter().enumerate() {
-            let input: Vec<f64> = (0..c).map(|k| self.inputs[l][[r, i * c + k]]).collect();
+            let input: Vec<f64> = (0..c).map(|k| self.given.inputs[l][[r, i * c + k]]).collect();
             let x = values[[r, i]];
             let states: Vec<f64> = (0..layer.kind().states().expect("finitely many states"))
                 .map(|code| layer.kind().value(code))

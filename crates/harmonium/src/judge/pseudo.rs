@@ -1,5 +1,6 @@
 //! Pseudo-likelihood: every visible unit given all others, exactly.
 
+use crate::machine::Given;
 use crate::units::Form;
 use crate::{Error, Kind, Layer, Machine, Real, Result, Role, States};
 use ndarray::Array2;
@@ -29,9 +30,7 @@ pub fn pseudo_log_likelihood<T: Real>(machine: &Machine<T>, data: &States<T>) ->
 
 struct Rows<'m> {
     machine: &'m Machine<f64>,
-    values: Vec<Option<Array2<f64>>>,
-    /// What each layer receives from the visible and conditioning ones.
-    inputs: Vec<Array2<f64>>,
+    given: Given,
     /// For each layer, the hidden layers that see it, with weights whose rows belong to the visible columns.
     seen_by: Vec<Vec<(usize, Array2<f64>)>>,
     /// One-unit layers.
@@ -40,25 +39,9 @@ struct Rows<'m> {
 
 impl<'m> Rows<'m> {
     fn new<T: Real>(machine: &'m Machine<f64>, data: &States<T>) -> Result<Self> {
-        let given = |l: usize| machine.role(l) != Role::Hidden;
-        let (mut values, mut dense) = (Vec::new(), Vec::new());
-        for l in 0..machine.len() {
-            let layer = machine.layer(l).cast::<T>();
-            let x = given(l).then(|| data.layer(l)).transpose()?;
-            x.map_or(Ok(()), |x| layer.check_batch(x))?;
-            values.push(x.map(|x| layer.values(x)));
-            dense.push(x.map(|x| layer.dense(x).mapv(Real::f64)));
+        for l in (0..machine.len()).filter(|&l| machine.role(l) != Role::Hidden) {
+            machine.layer(l).cast::<T>().check_batch(data.layer(l)?)?;
         }
-        let receive = |l: usize| {
-            let mut inputs = Array2::zeros((data.rows(), machine.layer(l).width()));
-            for c in machine.couplings() {
-                if let Some(x) = c.other(l).and_then(|o| dense[o].as_ref()) {
-                    inputs += &if c.ends().1 == l { x.dot(c.w()) } else { x.dot(&c.w().t()) };
-                }
-            }
-            inputs
-        };
-        let inputs = (0..machine.len()).map(receive).collect();
         let seen_by = |l: usize| {
             let from = |h: usize| {
                 let c = &machine.couplings()[machine.coupling_between(l, h)?];
@@ -74,7 +57,7 @@ impl<'m> Rows<'m> {
         let seen_by = (0..machine.len()).map(seen_by).collect();
         let units = |l: usize| (0..machine.layer(l).len()).map(|i| machine.layer(l).unit(i)).collect();
         let units = (0..machine.len()).map(units).collect();
-        Ok(Self { machine, values, inputs, seen_by, units })
+        Ok(Self { machine, given: Given::new(machine, data)?, seen_by, units })
     }
 
     fn row(&self, r: usize) -> f64 {
@@ -91,24 +74,14 @@ impl<'m> Rows<'m> {
     fn unit(&self, r: usize, l: usize, i: usize) -> f64 {
         let (layer, kind) = (&self.units[l][i], self.machine.layer(l).kind());
         let c = kind.columns();
-        let x = self.values[l].as_ref().expect("visible layers are held")[[r, i]];
-        let field: Vec<f64> = (i * c..(i + 1) * c).map(|j| self.inputs[l][[r, j]]).collect();
-        // The unit alone: parameters, measure and the field of the given units.
-        let mut dense = vec![0.0; c];
-        let mut t = vec![0.0; layer.params().len()];
-        let mut alone = |a: f64| {
-            layer.dense_row(&[a], &mut dense);
-            t.fill(0.0);
-            layer.stats_row(&[a], 1.0, &mut t);
-            let own: f64 = t.iter().zip(layer.params()).map(|(t, p)| t * p).sum();
-            own + layer.log_measure_row(&[a]) + dense.iter().zip(&field).map(|(d, f)| d * f).sum::<f64>()
-        };
+        let x = self.given.values[l].as_ref().expect("visible layers are held")[[r, i]];
+        let field: Vec<f64> = (i * c..(i + 1) * c).map(|j| self.given.inputs[l][[r, j]]).collect();
         if self.seen_by[l].is_empty() {
-            return alone(x) - layer.cgf_row(&field, &mut vec![0.0; c]);
+            return layer.log_density(&field, x);
         }
         let hidden = HiddenPart::new(self, r, l, i * c, kind, x);
         let mut scratch = Vec::new();
-        let mut log_g = |a: f64| alone(a) + hidden.cgf(a, &mut scratch);
+        let mut log_g = |a: f64| layer.log_factor(&field, a) + hidden.cgf(a, &mut scratch);
         let at_x = log_g(x);
         let total = match kind {
             Kind::Poisson => counts(&mut log_g),
@@ -132,7 +105,7 @@ struct HiddenPart<'r> {
 impl<'r> HiddenPart<'r> {
     fn new(rows: &'r Rows<'_>, r: usize, l: usize, first: usize, kind: Kind, x: f64) -> Self {
         let layers = rows.seen_by[l].iter().map(|(h, w)| {
-            let mut without = rows.inputs[*h].row(r).to_vec();
+            let mut without = rows.given.inputs[*h].row(r).to_vec();
             add(w, first, kind, x, -1.0, &mut without);
             (rows.machine.layer(*h), w, without)
         });

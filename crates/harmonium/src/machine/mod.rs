@@ -5,6 +5,7 @@ mod coupling;
 mod energy;
 mod fixed;
 mod gauge;
+mod given;
 mod mean_field;
 mod moments;
 mod normalise;
@@ -13,6 +14,7 @@ mod product;
 mod tempered;
 
 pub use coupling::Coupling;
+pub(crate) use given::Given;
 pub(crate) use moments::clear_self;
 pub use parameters::Parameters;
 pub use tempered::Tempered;

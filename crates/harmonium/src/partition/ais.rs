@@ -68,7 +68,7 @@ pub(crate) fn unconditional<'m, T: Real>(
     Path::new(machine, base.clone(), &Clamps::none(machine))
 }
 
-fn at_least_two(what: &str, n: usize) -> Result<()> {
+pub(super) fn at_least_two(what: &str, n: usize) -> Result<()> {
     if n < 2 { Err(Error::value(what, "at least 2", n)) } else { Ok(()) }
 }
 

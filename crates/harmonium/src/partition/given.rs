@@ -1,10 +1,11 @@
 //! ln Z with some layers given: the sum over coupled hidden layers of a row, or Z of a condition.
 
+use super::ais::at_least_two;
 use super::anneal::{self, Run};
 use super::path::Path;
 use super::result::{Observer, tell};
 use super::{Base, Schedule, weights};
-use crate::{Clamp, Clamps, Error, Machine, Real, Result, States};
+use crate::{Clamp, Clamps, Machine, Real, Result, States};
 
 /// AIS with the layers that `given` holds clamped to each row in turn: $\ln\sum\nu e^{-E}$ over all other layers, with
 /// its standard error, from `copies` chains for each row.
@@ -23,9 +24,7 @@ pub fn ais_given<T: Real>(
     seed: u64,
     observer: &mut Observer<'_>,
 ) -> Result<Vec<(f64, f64)>> {
-    if copies < 2 {
-        return Err(Error::value("copies of each row", "at least 2", copies));
-    }
+    at_least_two("copies of each row", copies)?;
     let mut clamps = Clamps::none(machine);
     for l in 0..machine.len() {
         if let Some(x) = given.get(l) {

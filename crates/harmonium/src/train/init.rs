@@ -111,10 +111,10 @@ pub(super) fn low_rank<T: Real>(
         return Err(Error::Undefined { what: "the low-rank start", why });
     }
     let params = RcmParams { directions, mesh: None };
-    let start = low_rank_start(machine, data.states(), data.wts(), &params, seed)?.machine;
-    from_data(machine, data, std, seed)?;
-    let drawn = machine.couplings()[0].w().clone();
-    *machine = start;
+    *machine = low_rank_start(machine, data.states(), data.wts(), &params, seed)?.machine;
+    let mut drawn = machine.clone();
+    draw_weights(&mut drawn, 0, std, seed);
+    let drawn = drawn.couplings()[0].w();
     let hidden = machine.with_role(Role::Hidden).next();
     let transposed = Some(machine.couplings()[0].ends().0) == hidden;
     let w = machine.coupling_mut(0).w_mut();
