@@ -1,10 +1,10 @@
-//! A model to work with: of a run, of a model file, or of another program's file.
+//! A model to work with: of a run, kept along a run, of a model file, or of another program's file.
 
 use crate::error::{Context, Failure, Result};
 use crate::layout::{Layout, schema_from_json};
 use crate::run::Run;
-use harmonium::Machine;
 use harmonium::io::Provenance;
+use harmonium::{Archive, Machine};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,10 +15,12 @@ pub(crate) struct Model {
     pub(crate) layout: Layout,
     pub(crate) provenance: Provenance,
     pub(crate) run: Option<Run>,
+    /// The update it was kept at, where it is not what the run ended with.
+    pub(crate) update: Option<u64>,
 }
 
 impl Model {
-    /// Opens a run directory or a file.
+    /// Opens a run directory, a checkpoint in one, or a file.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         if path.is_dir() {
             let run = Run::new(path);
@@ -43,14 +45,42 @@ impl Model {
                 path.display()
             )));
         }
-        Self::file(path)
+        match Run::of_checkpoint(path) {
+            Some(run) => Self::open(&run.dir)?.at(path),
+            None => Self::file(path),
+        }
+    }
+
+    /// The same with the parameters of a checkpoint of its run.
+    pub(crate) fn at(self, path: &Path) -> Result<Self> {
+        let (update, machine) = self.checkpoint(path)?;
+        Ok(Self { update: Some(update), machine, path: path.into(), ..self })
+    }
+
+    /// The machine with the parameters of a checkpoint of its run, and the update they stood at.
+    pub(crate) fn checkpoint(&self, path: &Path) -> Result<(u64, Machine)> {
+        let archive = Archive::load(path)?;
+        let mut machine = self.machine.clone();
+        let parameters = archive.parameters("machine", &machine.parameters()).context(path.display())?;
+        machine.set_parameters(&parameters).context(path.display())?;
+        // Models kept along the run have their update, checkpoints to go on from have counters.
+        let update =
+            archive.u64s("update").or_else(|_| archive.u64s("counters")).context(path.display())?;
+        Ok((update.first().copied().unwrap_or(0), machine))
     }
 
     fn file(path: &Path) -> Result<Self> {
         if path.extension().is_none_or(|e| e != "safetensors") {
             return Self::foreign(path);
         }
-        let machine: Machine = Machine::load(path)?;
+        let machine: Machine = Machine::load(path).map_err(|e| match Archive::load(path) {
+            Ok(_) => Failure::new(format!(
+                "{}: this is a checkpoint, which says nothing of its layers and columns; they stand in the run whose folder \
+                 `checkpoints` it was written to: name it there",
+                path.display()
+            )),
+            Err(_) => e.into(),
+        })?;
         let provenance = harmonium::io::inspect(path)?.provenance;
         let layout = match provenance.details.get("schema") {
             Some(text) => {
@@ -59,7 +89,7 @@ impl Model {
             }
             None => Layout::plain(&machine),
         };
-        Ok(Self { path: path.into(), machine, layout, provenance, run: None })
+        Ok(Self { path: path.into(), machine, layout, provenance, run: None, update: None })
     }
 
     fn foreign(path: &Path) -> Result<Self> {
@@ -69,6 +99,13 @@ impl Model {
             Some(schema) => Layout::new(Arc::new(schema), &machine).context(path.display())?,
             None => Layout::plain(&machine),
         };
-        Ok(Self { path: path.into(), machine, layout, provenance: Provenance::default(), run: None })
+        Ok(Self {
+            path: path.into(),
+            machine,
+            layout,
+            provenance: Provenance::default(),
+            run: None,
+            update: None,
+        })
     }
 }

@@ -1,6 +1,7 @@
 //! The run directory: what is in it and where.
 
 use crate::error::{Failure, Result};
+use serde_json::Value;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -38,11 +39,40 @@ impl Run {
     pub(crate) fn evaluation(&self) -> PathBuf {
         self.dir.join("evaluation.json")
     }
+    pub(crate) fn evaluations(&self) -> PathBuf {
+        self.dir.join("evaluations.jsonl")
+    }
     pub(crate) fn samples(&self) -> PathBuf {
         self.dir.join("samples.png")
     }
     pub(crate) fn report(&self) -> PathBuf {
         self.dir.join("report.html")
+    }
+
+    /// The run that a file in a folder `checkpoints` belongs to.
+    pub(crate) fn of_checkpoint(path: &Path) -> Option<Self> {
+        let path = std::path::absolute(path).ok()?;
+        let run = Self::new(path.parent()?.parent()?);
+        (path.parent()? == run.checkpoints() && run.exists()).then_some(run)
+    }
+
+    /// The models kept along the run: their updates and files, in order.
+    pub(crate) fn kept(&self) -> Vec<(u64, PathBuf)> {
+        let files = std::fs::read_dir(self.checkpoints()).into_iter().flatten().flatten();
+        let update = |path: &Path| {
+            let stem = path.file_stem()?.to_str()?;
+            stem.strip_prefix("update-")?.parse().ok()
+        };
+        let mut kept: Vec<_> = files.filter_map(|f| Some((update(&f.path())?, f.path()))).collect();
+        kept.sort();
+        kept
+    }
+
+    /// What the metrics file says, event by event.
+    pub(crate) fn events(&self) -> Result<Vec<Value>> {
+        let path = self.metrics();
+        let text = std::fs::read_to_string(&path).map_err(|e| Failure::io("read", &path, &e))?;
+        Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
     }
 
     /// Makes the directory; what a former run left in it is removed only with `force`.
@@ -83,6 +113,7 @@ impl Run {
             self.metrics(),
             self.log(),
             self.evaluation(),
+            self.evaluations(),
             self.samples(),
             self.report(),
             self.dir.join("data.csv"),

@@ -4,8 +4,9 @@ use crate::args::Common;
 use crate::convert::{self, Foreign, Format};
 use crate::error::{Failure, Result};
 use crate::layout::{Layout, schema_from_json, schema_to_json};
+use crate::model::Model;
 use crate::output::say;
-use crate::run;
+use crate::run::{self, Run};
 use clap::Args;
 use harmonium::Machine;
 use harmonium::io::Provenance;
@@ -65,15 +66,20 @@ impl ConvertArgs {
 
 /// A model of any file in double precision: what single precision would round is kept.
 fn read(path: &Path) -> Result<(Foreign, Provenance)> {
-    let file = if path.is_dir() { run::Run::new(path).model() } else { path.to_owned() };
-    if !file.exists() {
-        return Err(Failure::new(format!("{}: there is no such model", file.display())));
+    if path.is_dir() || Run::of_checkpoint(path).is_some() {
+        // Runs are in single precision.
+        let model = Model::open(path)?;
+        let schema = Some((*model.layout.schema).clone());
+        return Ok((Foreign { machine: model.machine.cast(), schema }, model.provenance));
     }
-    if Format::of_ending(&file) != Some(Format::Harmonium) {
-        return Ok((convert::read(&file)?, Provenance::default()));
+    if !path.exists() {
+        return Err(Failure::new(format!("{}: there is no such model", path.display())));
     }
-    let machine: Machine<f64> = Machine::load(&file)?;
-    let provenance = harmonium::io::inspect(&file)?.provenance;
+    if Format::of_ending(path) != Some(Format::Harmonium) {
+        return Ok((convert::read(path)?, Provenance::default()));
+    }
+    let machine: Machine<f64> = Machine::load(path)?;
+    let provenance = harmonium::io::inspect(path)?.provenance;
     let schema = provenance.details.get("schema").map(|text| schema_from_json(text)).transpose()?;
     Ok((Foreign { machine, schema }, provenance))
 }

@@ -16,6 +16,7 @@ use std::path::PathBuf;
 #[command(after_help = "Examples:
   harmonium inspect runs/digits
   harmonium inspect model.safetensors --json
+  harmonium inspect runs/digits/checkpoints/update-00000100.safetensors   a model kept along the run
   harmonium inspect other.npz             files of other programs, as `harmonium convert` reads them")]
 pub(crate) struct InspectArgs {
     /// A run, or a model file
@@ -70,6 +71,7 @@ impl InspectArgs {
                 "{}",
                 json!({
                     "path": model.path,
+                    "update": model.update,
                     "layers": layers,
                     "couplings": couplings,
                     "parameters": parameters,
@@ -81,7 +83,8 @@ impl InspectArgs {
                 })
             );
         }
-        put!("{}: {} parameters", model.path.display(), grouped(parameters as u64))?;
+        let at = model.update.map(|u| format!(" at update {}", grouped(u))).unwrap_or_default();
+        put!("{}: {} parameters{at}", model.path.display(), grouped(parameters as u64))?;
         if let Some(data) = details.get("data").filter(|d| !d.is_empty()) {
             put!("trained on {data} by {}", model.provenance.library)?;
         }

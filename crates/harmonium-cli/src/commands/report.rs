@@ -28,9 +28,9 @@ pub(crate) struct ReportArgs {
 impl ReportArgs {
     pub(crate) fn run(self, common: &Common) -> Result {
         let model = Model::open(&self.run)?;
-        let Some(run) = model.run.clone() else {
+        let Some(run) = model.run.clone().filter(|_| model.update.is_none()) else {
             return Err(Failure::new(format!(
-                "{}: this is a model file; a report is about a run directory, which `harmonium train` makes",
+                "{}: this is a file with a model; a report is about a run directory, which `harmonium train` makes",
                 self.run.display()
             )));
         };

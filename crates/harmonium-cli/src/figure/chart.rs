@@ -17,8 +17,8 @@ enum Mark {
     Line(Vec<(f64, f64)>),
     /// x, lower, upper.
     Band(Vec<(f64, f64, f64)>),
-    /// x, value, lower, upper.
-    Bars(Vec<(f64, f64, f64, f64)>),
+    /// x, value, lower, upper; hollow where they are not to be relied upon.
+    Bars(Vec<(f64, f64, f64, f64)>, bool),
     Points(Vec<(f64, f64)>, f64),
     /// Left, right, height.
     Steps(Vec<(f64, f64, f64)>),
@@ -87,7 +87,17 @@ impl Chart {
         colour: usize,
         name: Option<&str>,
     ) -> Self {
-        self.mark(Mark::Bars(points), colour, name)
+        self.mark(Mark::Bars(points, false), colour, name)
+    }
+
+    /// The same with hollow points that have error bars.
+    pub(crate) fn doubtful(
+        self,
+        points: Vec<(f64, f64, f64, f64)>,
+        colour: usize,
+        name: Option<&str>,
+    ) -> Self {
+        self.mark(Mark::Bars(points, true), colour, name)
     }
 
     /// The same with points.
@@ -118,7 +128,7 @@ impl Chart {
                     xs.push(x);
                     ys.extend([a, b]);
                 }),
-                Mark::Bars(p) => p.iter().for_each(|&(x, y, a, b)| {
+                Mark::Bars(p, _) => p.iter().for_each(|&(x, y, a, b)| {
                     xs.push(x);
                     ys.extend([y, a, b]);
                 }),
@@ -213,9 +223,14 @@ impl Chart {
 
     /// Names of the series in one line above the frame, from the right.
     fn legend(&self, out: &mut String, w: f64) {
-        let named = self.marks.iter().filter_map(|(_, colour, name)| name.as_ref().map(|n| (colour, n)));
+        let named =
+            self.marks.iter().filter_map(|(m, colour, name)| name.as_ref().map(|n| (m, colour, n)));
         let mut right = LEFT + w;
-        for (colour, name) in named.collect::<Vec<_>>().into_iter().rev() {
+        for (mark, colour, name) in named.collect::<Vec<_>>().into_iter().rev() {
+            let fill = match mark {
+                Mark::Bars(_, true) => "fill:none;stroke-width:1.5;stroke",
+                _ => "fill",
+            };
             let _ = write!(
                 out,
                 "<text x=\"{right:.1}\" y=\"15\" text-anchor=\"end\" style=\"fill:var(--ink)\">{}</text>",
@@ -225,7 +240,7 @@ impl Chart {
             right -= 7.0 * name.chars().count() as f64 + 18.0;
             let _ = write!(
                 out,
-                "<rect x=\"{right:.1}\" y=\"5\" width=\"11\" height=\"11\" rx=\"2\" style=\"fill:var(--c{})\"/>",
+                "<rect x=\"{right:.1}\" y=\"5\" width=\"11\" height=\"11\" rx=\"2\" style=\"{fill}:var(--c{})\"/>",
                 colour % 6
             );
             right -= 14.0;
@@ -253,9 +268,13 @@ fn draw(out: &mut String, mark: &Mark, colour: usize, px: &dyn Fn(f64) -> f64, p
             let d = path(&mut there.chain(back));
             write!(out, "<path class=\"b\" style=\"fill:var(--c{c})\" d=\"{d}Z\"/>")
         }
-        Mark::Bars(p) => p.iter().try_for_each(|&(x, y, a, b)| {
+        Mark::Bars(p, hollow) => p.iter().try_for_each(|&(x, y, a, b)| {
             let (x, y, a, b) = (px(x), py(y), py(a), py(b));
-            write!(out, "<path class=\"l\" style=\"stroke:var(--c{c})\" d=\"M{x:.1} {a:.1}L{x:.1} {b:.1}M{:.1} {a:.1}h6M{:.1} {b:.1}h6\"/><circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"2.6\" style=\"fill:var(--c{c})\"/>", x - 3.0, x - 3.0)
+            let disc = match hollow {
+                true => format!("fill:var(--paper);stroke:var(--c{c});stroke-width:1.5"),
+                false => format!("fill:var(--c{c})"),
+            };
+            write!(out, "<path class=\"l\" style=\"stroke:var(--c{c})\" d=\"M{x:.1} {a:.1}L{x:.1} {b:.1}M{:.1} {a:.1}h6M{:.1} {b:.1}h6\"/><circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"2.8\" style=\"{disc}\"/>", x - 3.0, x - 3.0)
         }),
         Mark::Points(p, r) => {
             let mut d = String::new();

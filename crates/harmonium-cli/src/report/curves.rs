@@ -1,58 +1,78 @@
 //! Learning curves, from the metrics file and from the models along the run.
 
 use super::{Material, Section};
-use crate::commands::evaluate::{self, Effort};
-use crate::error::{Failure, Result};
-use crate::figure::{Chart, Scale};
-use serde_json::Value;
+use crate::commands::evaluate::{Effort, Records, judge};
+use crate::error::Result;
+use crate::figure::{Chart, Figure, Scale};
+use harmonium::Machine;
+use harmonium::partition::Verdict;
+use harmonium_data::Table;
+use serde_json::{Value, json};
 
 type Series = Vec<(f64, f64)>;
-
-/// The lines of the metrics file.
-fn events(m: &Material<'_>) -> Result<Vec<Value>> {
-    let path = m.run.metrics();
-    let text = std::fs::read_to_string(&path).map_err(|e| Failure::io("read", &path, &e))?;
-    Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
-}
 
 fn series(events: &[Value], kind: &str, key: &str) -> Series {
     let of_kind = events.iter().filter(|e| e["event"] == kind);
     of_kind.filter_map(|e| Some((e["update"].as_f64()?, e[key].as_f64()?))).collect()
 }
 
-pub(super) fn section(m: &Material<'_>) -> Result<Section> {
-    let events = events(m)?;
-    let mut figures = Vec::new();
-    let (test, name) = match &m.set.test {
-        Some(test) => (test, "held-out rows"),
-        None => (&m.set.train, "training rows"),
+/// The likelihood at a model kept along the run.
+struct Point {
+    update: f64,
+    mean: f64,
+    ends: (f64, f64),
+    /// Whether the interval may be relied upon.
+    firm: bool,
+}
+
+/// What `evaluate --along` has found, and quick estimates where it has not looked.
+fn points(m: &Material<'_>, table: &Table, data: &str) -> Vec<Point> {
+    let records = Records::read(m.run);
+    let recorded = |update: u64| -> Option<Point> {
+        let r = records.get(data, update)?;
+        let number = |key: &str| r["log_likelihood"][key].as_f64();
+        Some(Point {
+            update: update as f64,
+            mean: number("mean")?,
+            ends: (number("lower")?, number("upper")?),
+            firm: r["verdict"] != json!(Verdict::NotConverged),
+        })
     };
-    // Both ends of the interval at each kept model: quick estimates, from the log-spaced updates.
-    let mut points = Vec::new();
-    for (update, machine) in &m.trajectory {
-        let effort = Effort::quick();
-        if let Ok(e) = evaluate::judge(
-            machine,
-            &m.model.layout,
-            test,
-            name,
-            &effort,
-            &m.common.silent(),
-            &mut |_| {},
-        ) {
-            points.push((*update as f64, e));
-        }
+    let quick = |update: u64, machine: &Machine| -> Option<Point> {
+        let (effort, quiet) = (Effort::quick(), m.common.silent());
+        let e = judge(machine, &m.model.layout, table, data, &effort, &quiet, &mut |_| {}).ok()?;
+        let firm = e.verdict() != Verdict::NotConverged;
+        Some(Point { update: update as f64, mean: e.mean(), ends: e.ends(), firm })
+    };
+    m.trajectory.iter().filter_map(|(u, machine)| recorded(*u).or_else(|| quick(*u, machine))).collect()
+}
+
+/// The curve of the likelihood with its intervals.
+fn likelihood(points: &[Point], name: &str) -> Figure {
+    let line = points.iter().map(|p| (p.update, p.mean)).collect();
+    let band = points.iter().map(|p| (p.update, p.ends.0, p.ends.1)).collect();
+    let some = |firm: bool| -> Vec<_> {
+        let some = points.iter().filter(|p| p.firm == firm);
+        some.map(|p| (p.update, p.mean, p.ends.0, p.ends.1)).collect()
+    };
+    let chart = Chart::new("update", "log-likelihood per row (nats)").scales(Scale::Log, Scale::Linear);
+    let mut chart = chart.band(band, 0).line(line, 0, None).bars(some(true), 0, Some(name));
+    if points.iter().any(|p| !p.firm) {
+        chart = chart.doubtful(some(false), 0, Some("not converged"));
     }
+    chart.svg()
+}
+
+pub(super) fn section(m: &Material<'_>) -> Result<Section> {
+    let events = m.run.events()?;
+    let mut figures = Vec::new();
+    let (table, data, name) = match &m.set.test {
+        Some(test) => (test, "test", "held-out rows"),
+        None => (&m.set.train, "training", "training rows"),
+    };
+    let points = points(m, table, data);
     if !points.is_empty() {
-        let at = |f: &dyn Fn(&evaluate::Evaluation) -> f64| {
-            points.iter().map(|(u, e)| (*u, f(e))).collect::<Series>()
-        };
-        let band = points.iter().map(|(u, e)| (*u, e.ends().0, e.ends().1)).collect();
-        let bars = points.iter().map(|(u, e)| (*u, e.mean(), e.ends().0, e.ends().1)).collect();
-        let chart =
-            Chart::new("update", "log-likelihood per row (nats)").scales(Scale::Log, Scale::Linear);
-        let chart = chart.band(band, 0).line(at(&|e| e.mean()), 0, None).bars(bars, 0, Some(name));
-        figures.push(("likelihood".into(), chart.svg()));
+        figures.push(("likelihood".into(), likelihood(&points, name)));
     }
     let mut chart = Chart::new("update", "pseudo-log-likelihood (nats)");
     let mut any = false;
@@ -86,6 +106,14 @@ pub(super) fn section(m: &Material<'_>) -> Result<Section> {
         "The likelihood of {name}, with its 95 % interval, at the models kept along the run (the choice of \
          rows is most of the interval). "
     );
+    let doubtful = points.iter().filter(|p| !p.firm).count();
+    if doubtful > 0 {
+        words += &format!(
+            "At {doubtful} of {} models (hollow) the estimate did not converge; `harmonium evaluate RUN --along` takes \
+             more time for each. ",
+            points.len()
+        );
+    }
     if undone > 0 {
         words += &format!("{undone} updates were undone because they would have spoilt the model. ");
     }

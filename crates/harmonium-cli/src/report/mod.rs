@@ -16,7 +16,7 @@ use crate::figure::Figure;
 use crate::model::Model;
 use crate::output::say;
 use crate::run::Run;
-use harmonium::{Archive, Machine, States};
+use harmonium::{Machine, States};
 use harmonium_data::{Dataset, Table};
 
 /// Samples that are compared with the data.
@@ -60,7 +60,8 @@ pub(crate) fn sections(model: &Model, run: &Run, common: &Common) -> Result<Vec<
     let step = set.train.rows().div_ceil(SAMPLES).max(1);
     let rows = set.train.select(&(0..set.train.rows()).step_by(step).collect::<Vec<_>>())?;
     let (data, _) = model.layout.states(&model.machine, &rows)?;
-    let trajectory = trajectory(model, run)?;
+    let kept = run.kept().into_iter();
+    let trajectory = kept.map(|(_, file)| model.checkpoint(&file)).collect::<Result<_>>()?;
     let m = Material {
         model,
         run,
@@ -84,22 +85,4 @@ pub(crate) fn sections(model: &Model, run: &Run, common: &Common) -> Result<Vec<
     sections.push(weights::activity(&m)?);
     sections.retain(|s| !s.figures.is_empty());
     Ok(sections)
-}
-
-/// The models that were kept along the run, in order.
-fn trajectory(model: &Model, run: &Run) -> Result<Vec<(u64, Machine)>> {
-    let mut out = Vec::new();
-    let Ok(files) = std::fs::read_dir(run.checkpoints()) else { return Ok(out) };
-    for path in files.flatten().map(|f| f.path()) {
-        let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-        if !name.starts_with("update-") {
-            continue;
-        }
-        let archive = Archive::load(&path)?;
-        let mut machine = model.machine.clone();
-        machine.set_parameters(&archive.parameters("machine", &machine.parameters())?)?;
-        out.push((archive.u64s("update")?.first().copied().unwrap_or(0), machine));
-    }
-    out.sort_by_key(|(update, _)| *update);
-    Ok(out)
 }

@@ -1,0 +1,234 @@
+//! Judging a machine on rows: ln Z, then the likelihood with its interval.
+
+use crate::args::Common;
+use crate::error::{Failure, Result};
+use crate::layout::Layout;
+use crate::model::Model;
+use crate::output::{duration, grouped, is_live, say};
+use harmonium::judge::{Budget, Estimate, LogZParams};
+use harmonium::partition::{self, Progress, Verdict};
+use harmonium::{Machine, Role, States};
+use harmonium_data::Table;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::{Value, json};
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+/// How much an evaluation may cost.
+pub(crate) struct Effort {
+    seconds: Option<f64>,
+    std_err: f64,
+    chains: Option<usize>,
+}
+
+impl Effort {
+    pub(crate) fn new(seconds: Option<f64>) -> Self {
+        Self { seconds, std_err: 0.1, chains: None }
+    }
+
+    /// The same at this precision and with this many chains of each annealing run.
+    pub(super) fn with(self, std_err: f64, chains: Option<usize>) -> Self {
+        Self { std_err, chains, ..self }
+    }
+
+    /// Little enough not to keep anybody waiting.
+    pub(crate) fn after_training() -> Self {
+        Self::new(Some(30.0))
+    }
+
+    /// A second or so, for points of a curve.
+    pub(crate) fn quick() -> Self {
+        Self { seconds: Some(2.0), std_err: 0.2, chains: Some(64) }
+    }
+
+    pub(super) fn params(&self, seed: u64) -> LogZParams {
+        let default = LogZParams::default();
+        LogZParams {
+            chains: self.chains.unwrap_or(default.chains),
+            std_err: self.std_err,
+            seed,
+            ..default
+        }
+    }
+}
+
+/// What was found.
+pub(crate) struct Evaluation {
+    /// ln Z with its verdict.
+    z: Estimate,
+    /// Why the verdict, in words.
+    reasons: Vec<String>,
+    /// Mean log-likelihood and its interval: ln Z and the choice of rows together.
+    mean: f64,
+    lower: f64,
+    upper: f64,
+    rows: usize,
+    /// What the rows are: `test`, `training`, or the data's name.
+    name: String,
+    seconds: f64,
+}
+
+impl Evaluation {
+    /// Mean log-likelihood.
+    pub(crate) fn mean(&self) -> f64 {
+        self.mean
+    }
+    /// Lower and upper end of its interval.
+    pub(crate) fn ends(&self) -> (f64, f64) {
+        (self.lower, self.upper)
+    }
+    /// Whether it may be relied upon, and why.
+    pub(crate) fn verdict(&self) -> Verdict {
+        self.z.verdict
+    }
+
+    /// The object of `evaluate --json`.
+    pub(crate) fn json(&self) -> Value {
+        let z = &self.z;
+        let ess = if z.log_z.ess.is_finite() { json!(z.log_z.ess) } else { Value::Null };
+        json!({
+            "log_z": {
+                "value": z.log_z.value,
+                "lower": z.interval.lower,
+                "upper": z.interval.upper,
+                "std_err": z.log_z.std_err,
+                "ess": ess,
+                "method": z.log_z.method,
+            },
+            "log_likelihood": {"mean": self.mean, "lower": self.lower, "upper": self.upper},
+            "verdict": z.verdict,
+            "reasons": self.reasons,
+            "rows": self.rows,
+            "data": self.name,
+            "seconds": self.seconds,
+        })
+    }
+
+    /// The same for people.
+    pub(crate) fn words(&self) -> Vec<String> {
+        let z = &self.z;
+        let half = 0.5 * (self.upper - self.lower);
+        let mut out = vec![format!(
+            "{} log-likelihood {:.3} ± {half:.3} nats per row ({} rows, 95 %)",
+            self.name, self.mean, self.rows
+        )];
+        let by = match z.verdict {
+            Verdict::Exact => "exactly".to_owned(),
+            _ => {
+                format!("from {:.3} to {:.3}, by {}", z.interval.lower, z.interval.upper, z.log_z.method)
+            }
+        };
+        out.push(format!("ln Z {:.3} {by}, in {}", z.log_z.value, duration(self.seconds)));
+        out.push(format!("verdict: {}", z.verdict));
+        if z.verdict == Verdict::NotConverged {
+            out.push("  do not rely on these numbers:".into());
+        }
+        out.extend(self.reasons.iter().map(|r| format!("  · {r}")));
+        out
+    }
+}
+
+/// F(v) of each row: where the hidden layers are coupled, by enumerating them.
+pub(crate) fn free_energy(machine: &Machine, states: &States) -> Result<Vec<f64>> {
+    match machine.free_energy(states) {
+        Err(harmonium::Error::Undefined { .. }) => machine.exact().free_energy(states).map_err(|e| {
+            Failure::new(format!("F(v) of this machine takes enumeration of its hidden layers: {e}"))
+        }),
+        other => Ok(other?),
+    }
+}
+
+/// ln Z of a model; the base of the estimate is the machine's own.
+pub(crate) fn log_z(model: &Model, effort: &Effort, common: &Common) -> Result<Estimate> {
+    estimate(&model.machine, None, effort, common, &mut |_| {})
+}
+
+/// Seconds between lines where no live bar can be drawn.
+const CALM: f64 = 5.0;
+
+fn estimate(
+    machine: &Machine,
+    data: Option<&States>,
+    effort: &Effort,
+    common: &Common,
+    heard: &mut dyn FnMut(Progress),
+) -> Result<Estimate> {
+    let params = effort.params(common.seed.unwrap_or(0));
+    let start = Instant::now();
+    let clock = || start.elapsed().as_secs_f64();
+    let budget = effort.seconds.map(|seconds| Budget { seconds, clock: &clock });
+    let bar = (!common.quiet && is_live()).then(|| {
+        let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr_with_hz(8));
+        let style = ProgressStyle::with_template("{bar:24.cyan/dim} ln Z: {msg} ({elapsed})");
+        bar.set_style(style.expect("a valid template").progress_chars("━╸─"));
+        bar
+    });
+    let mut said = 0.0;
+    let mut observer = |p: Progress| {
+        if let Some(bar) = &bar {
+            bar.set_length(p.total.max(1));
+            bar.set_position(p.done);
+            bar.set_message(p.stage);
+        } else if !common.quiet && clock() - said > CALM {
+            said = clock();
+            say!("ln Z: {}, step {} of {}", p.stage, grouped(p.done), grouped(p.total));
+        }
+        heard(p);
+        ControlFlow::Continue(())
+    };
+    let estimate = harmonium::judge::log_z(machine, data, &params, budget, &mut observer);
+    if let Some(bar) = bar {
+        bar.finish_and_clear();
+    }
+    Ok(estimate?)
+}
+
+/// Judges a machine on a table.
+pub(crate) fn judge(
+    machine: &Machine,
+    layout: &Layout,
+    table: &Table,
+    name: &str,
+    effort: &Effort,
+    common: &Common,
+    heard: &mut dyn FnMut(Progress),
+) -> Result<Evaluation> {
+    if machine.with_role(Role::Condition).next().is_some() {
+        return Err(Failure::new(
+            "this machine is a distribution given a condition; its likelihood is not computed here",
+        ));
+    }
+    let start = Instant::now();
+    let (states, known) = layout.states(machine, table)?;
+    let whole = whole_rows(table.rows(), &known);
+    if whole.is_empty() {
+        return Err(Failure::new(format!(
+            "{name}: every row has a missing entry, and a likelihood needs whole rows; fill them with `harmonium complete`"
+        )));
+    }
+    let states = if whole.len() < table.rows() { states.select(&whole) } else { states };
+    let z = estimate(machine, Some(&states), effort, common, heard)?;
+    let seed = common.seed.unwrap_or(0);
+    let mut l =
+        harmonium::judge::log_likelihood(machine, &states, None, &z, seed, &mut partition::silent)?;
+    if whole.len() < table.rows() {
+        let (gaps, rows) = (table.rows() - whole.len(), table.rows());
+        l.reasons.push(format!("{gaps} of {rows} rows have missing entries and were left out"));
+    }
+    Ok(Evaluation {
+        mean: l.mean,
+        lower: l.interval.lower,
+        upper: l.interval.upper,
+        rows: l.rows.len(),
+        name: name.into(),
+        seconds: start.elapsed().as_secs_f64(),
+        reasons: l.reasons,
+        z,
+    })
+}
+
+/// Rows without missing entries.
+pub(super) fn whole_rows(rows: usize, known: &[(usize, harmonium::Bits)]) -> Vec<usize> {
+    let whole = |r: usize| known.iter().all(|(_, bits)| (0..bits.cols()).all(|j| bits.get(r, j)));
+    (0..rows).filter(|&r| whole(r)).collect()
+}

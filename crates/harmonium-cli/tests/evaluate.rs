@@ -1,0 +1,128 @@
+//! `evaluate` along a run, and every command on the models kept there, through the real binary.
+
+mod common;
+
+use common::Place;
+use serde_json::Value;
+
+/// Updates of the kept models, from their files.
+fn kept(place: &Place) -> Vec<u64> {
+    let files = std::fs::read_dir(place.path("run/checkpoints")).unwrap();
+    let names = files.map(|f| f.unwrap().file_name().into_string().unwrap());
+    let update =
+        |n: String| n.strip_prefix("update-")?.strip_suffix(".safetensors")?.parse::<u64>().ok();
+    let mut updates: Vec<u64> = names.filter_map(update).collect();
+    updates.sort();
+    updates
+}
+
+fn lines(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn the_likelihood_along_a_run_is_that_of_each_kept_model() {
+    let place = Place::new();
+    place.ok("train bars-and-stripes:3x3 --hidden 8 --updates 3000 --keep 6 -o run --quiet");
+    let kept = kept(&place);
+    assert!(kept.len() >= 6 && kept[0] == 1, "{kept:?}");
+    let along = place.json("evaluate run --along");
+    let along = along.as_array().unwrap();
+    let updates: Vec<u64> = along.iter().map(|e| e["update"].as_u64().unwrap()).collect();
+    assert_eq!(updates, kept);
+    let recorded = lines(&place.read("run/evaluations.jsonl"));
+    assert_eq!(&recorded, along);
+    let mut seconds = -1.0;
+    for e in along {
+        assert_eq!((&e["verdict"], &e["data"]), (&"exact".into(), &"training".into()));
+        let file = format!("run/checkpoints/update-{:08}.safetensors", e["update"].as_u64().unwrap());
+        // The same file by its path, on data named by hand.
+        let alone = place.json(&format!("evaluate {file} bars-and-stripes:3x3 --quick"));
+        assert_eq!(alone["log_likelihood"], e["log_likelihood"], "{file}");
+        let now = e["training_seconds"].as_f64().unwrap();
+        assert!(now > seconds, "{now} after {seconds}");
+        seconds = now;
+    }
+    let mean = |e: &Value| e["log_likelihood"]["mean"].as_f64().unwrap();
+    assert!(mean(&along[along.len() - 1]) > mean(&along[0]) + 1.0);
+    // Records of both data stand beside each other, each once.
+    place.ok("evaluate run --along -q");
+    assert_eq!(lines(&place.read("run/evaluations.jsonl")).len(), 2 * kept.len());
+    // The table for people.
+    let table = place.ok("evaluate run --along");
+    let first: Vec<&str> = table.lines().nth(1).unwrap().split_whitespace().collect();
+    assert_eq!((first[0], first.len()), ("1", 6), "{table}");
+    assert_eq!(first[2], format!("{:.3}", mean(&along[0])));
+    assert_eq!(table.lines().count(), kept.len() + 1);
+}
+
+#[test]
+fn the_nearest_kept_model_is_named() {
+    let place = Place::new();
+    place.ok("train bars-and-stripes:3x3 --hidden 8 --updates 400 --keep 4 -o run --quiet");
+    let kept = kept(&place);
+    let ran = place.run(&format!("evaluate run --at {} --quick --json", kept[2] + 1));
+    assert!(ran.err.contains(&format!("kept at update {}", kept[2])), "{}", ran.err);
+    let e: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(e["update"], kept[2]);
+    assert_eq!(lines(&place.read("run/evaluations.jsonl")), [e]);
+    place.fails("evaluate run --at 3 --along", 2, &["--along"]);
+    place.fails("evaluate run/model.safetensors --at 3", 2, &["--at", "name the run directory"]);
+    place.ok("train bars-and-stripes:3x3 --hidden 8 --updates 20 --keep 0 -o none --quiet");
+    place.fails("evaluate none --along", 1, &["kept no models"]);
+    // A run that is replaced takes its evaluations with it.
+    place.ok("train bars-and-stripes:3x3 --hidden 8 --updates 20 -o run --quiet --force");
+    assert!(!place.path("run/evaluations.jsonl").exists());
+}
+
+#[test]
+fn the_report_draws_what_was_evaluated() {
+    let place = Place::new();
+    place.ok("train bars-and-stripes:3x3 --hidden 8 --updates 200 --keep 4 -o run --quiet");
+    let curve = || {
+        place.ok("report run -q");
+        place.read("run/figures/likelihood.svg")
+    };
+    let quick = curve();
+    place.ok("evaluate run --along -q");
+    // Enumeration both times: the same figure.
+    assert_eq!(curve(), quick);
+    // A verdict that is not there anymore shows, and so does another number.
+    let records = place.read("run/evaluations.jsonl");
+    place.write(
+        "run/evaluations.jsonl",
+        records.replacen("verdict\":\"exact", "verdict\":\"not converged", 1),
+    );
+    let doubted = curve();
+    assert!(doubted.contains("not converged") && !quick.contains("not converged"));
+    assert!(place.read("run/report.html").contains("evaluate RUN --along"));
+    let mut first = lines(&records)[0].clone();
+    first["log_likelihood"]["mean"] = (-50.0).into();
+    let rest: String = records.lines().skip(1).map(|l| format!("{l}\n")).collect();
+    place.write("run/evaluations.jsonl", format!("{first}\n{rest}"));
+    assert!(curve().contains(">−50<"), "the axis reaches the number");
+}
+
+#[test]
+fn commands_take_a_kept_model() {
+    let place = Place::new();
+    place.trained();
+    let file = "run/checkpoints/update-00000001.safetensors";
+    assert_eq!(place.json(&format!("inspect {file}"))["update"], 1);
+    assert!(place.ok(&format!("inspect {file}")).contains("at update 1\n"));
+    let scores = |model: &str| place.ok(&format!("score {model} bars-and-stripes:3x3 -q"));
+    assert_ne!(scores(file), scores("run"));
+    assert_eq!(place.ok(&format!("sample {file} -n 3 --sweeps 5 -q")).lines().count(), 4);
+    // What a run goes on from is a model, too.
+    assert_eq!(place.json("inspect run/checkpoints/last.safetensors")["update"], 400);
+    place.ok(&format!("convert {file} early.safetensors -q"));
+    assert_eq!(scores("early.safetensors"), scores(file));
+    place.fails(&format!("report {file}"), 1, &["a report is about a run directory"]);
+    // Such a file does not say what its layers are: away from its run it is no model.
+    std::fs::copy(place.path(file), place.path("loose.safetensors")).unwrap();
+    place.fails(
+        "inspect loose.safetensors",
+        1,
+        &["loose.safetensors: this is a checkpoint", "name it there"],
+    );
+}
