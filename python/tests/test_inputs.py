@@ -4,6 +4,7 @@ import harmonium as hm
 import numpy as np
 import pytest
 from conftest import random_rbm, states
+from harmonium import _core
 
 V = states(4)
 
@@ -150,3 +151,35 @@ def test_wrong_arguments_are_named():
         pair.sample(3)
     with pytest.raises(ValueError, match="exact enumeration would visit"):
         random_rbm(60, 60).log_probability(np.zeros((1, 60)))
+
+
+@pytest.mark.parametrize("n", [1, 63, 64, 130])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_bits_are_packed_as_they_stand(n, order):
+    bits = np.random.default_rng(n).integers(0, 2, (9, n))
+    binary, spin = hm.Machine.rbm(n, 1)._core, hm.Machine.rbm(hm.Spin(n), 1)._core
+    for dtype in (np.uint8, np.float32, np.float64):
+        x = np.asarray(bits, dtype=dtype, order=order)
+        assert np.array_equal(_core.Rows(binary, [(0, "X", [x[:4], x[4:]], None)], None).values(0), bits)
+    for dtype in (np.float32, np.float64):
+        x = np.asarray(bits, dtype=dtype, order=order)
+        assert np.array_equal(_core.Rows.bits(binary, 0, [x[::2]]).values(0), bits[::2])
+        assert np.array_equal(_core.Rows(spin, [(0, "X", [2 * x - 1], None)], None).values(0), 2 * bits - 1)
+        x[3, n - 1] = 0.5
+        assert _core.Rows.bits(binary, 0, [x]) is None
+        with pytest.raises(ValueError, match=f"X: row 3, column {n - 1}: 0.5 is not allowed"):
+            _core.Rows(binary, [(0, "X", [x], None)], None)
+    with pytest.raises(ValueError, match=f"expected {n} columns, got {n + 1}"):
+        _core.Rows.bits(binary, 0, [np.zeros((2, n + 1))])
+
+
+def test_bits_are_drawn_with_their_probabilities():
+    p = np.array([[0.0, 1.0, 0.5, 0.01, 0.9] * 20, [-3.0, 7.0, 0.25, 1e-6, 0.999] * 20], dtype=np.float32)
+    core = hm.Machine.rbm(100, 1)._core
+    rows = _core.Rows.drawn(core, 0, [np.asfortranarray(p)], 2000, 5, 2)
+    drawn = rows.values(0).reshape(2000, 2, 20, 5).mean(axis=(0, 2))
+    expected = np.clip(p[:, :5], 0, 1)
+    # Each mean is over 40 000 draws: five standard deviations.
+    assert np.all(np.abs(drawn - expected) <= 5 * np.sqrt(expected * (1 - expected) / 40_000))
+    again = _core.Rows.drawn(core, 0, [p], 2000, 5, 1)
+    assert np.array_equal(again.values(0), rows.values(0))

@@ -259,3 +259,12 @@ def test_sparse_rows_give_the_same_model(stripes, grey, draw_bits):
         other = clone(model).fit(container(X))
         assert np.allclose(other.components_, dense.components_, atol=1e-6)
         assert np.allclose(other.score_samples(container(X)), dense.score_samples(X), atol=1e-5)
+
+
+def test_the_hidden_samples_are_the_chains_of_training(stripes):
+    model = BernoulliRBM(3, batch_size=50, n_iter=60, random_state=0).fit(stripes)
+    assert model.h_samples_.shape == (50, 3) and set(np.unique(model.h_samples_)) == {0.0, 1.0}
+    p = np.exp(model.machine_.log_probability(states(6)))
+    expected = p @ model.transform(states(6))
+    # 50 chains: four standard deviations of their mean.
+    assert np.all(np.abs(model.h_samples_.mean(axis=0) - expected) < 4 * np.sqrt(0.25 / 50))

@@ -11,6 +11,7 @@ mod data;
 mod error;
 mod judge;
 mod machine;
+mod pieces;
 mod rows;
 mod train;
 mod work;

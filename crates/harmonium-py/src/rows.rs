@@ -2,15 +2,14 @@
 
 use crate::error::{raise, value};
 use crate::machine::Machine;
+use crate::pieces::{Pieces, draw};
+use crate::work::whole;
 use harmonium::train::Data;
-use harmonium::{Batch, Bits, Kind, Layer, States};
-use ndarray::{Array2, ArrayView2, Axis};
+use harmonium::{Batch, Bits, Kind, States};
+use ndarray::Array2;
 use numpy::{IntoPyArray, PyArray2, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyAny;
-
-/// Rows that are converted at a time, so that a large array of small numbers never becomes a large array of large ones.
-const CHUNK: usize = 1024;
 
 /// Layer, name of the argument, iterable of 2-d arrays that follow each other, known entries.
 type Part<'py> = (usize, String, Bound<'py, PyAny>, Option<PyReadonlyArray2<'py, bool>>);
@@ -25,6 +24,11 @@ pub(crate) struct Rows {
 impl Rows {
     pub(crate) fn new(machine: &harmonium::Machine, data: Data) -> Self {
         Self { data, kinds: machine.members().iter().map(|m| m.layer.kind()).collect() }
+    }
+    fn of_layer(machine: &harmonium::Machine, layer: usize, batch: Batch<f32>) -> Self {
+        let mut states = States::empty(machine.len(), batch.rows());
+        states.set(layer, batch);
+        Self::new(machine, Data::new(states))
     }
     pub(crate) fn states(&self) -> &States {
         self.data.states()
@@ -73,6 +77,46 @@ impl Rows {
         Ok(Self::new(&machine.inner, data))
     }
 
+    /// Rows of 0 and 1 of a binary layer; `None` when there is another value among them.
+    #[staticmethod]
+    fn bits(machine: &Machine, layer: usize, parts: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
+        let mut whole = Pieces::new(machine.layer(layer)?, "X", None);
+        for part in parts.try_iter()? {
+            if !whole.push_bits(&part?)? {
+                return Ok(None);
+            }
+        }
+        Ok(Some(Self::of_layer(&machine.inner, layer, whole.finish()?)))
+    }
+
+    /// Rows of bits of a binary layer that are drawn from probabilities, `times` for each row of them. Values below 0 are
+    /// taken as 0, values above 1 as 1.
+    #[staticmethod]
+    fn drawn(
+        py: Python<'_>,
+        machine: &Machine,
+        layer: usize,
+        parts: &Bound<'_, PyAny>,
+        times: u64,
+        seed: u64,
+        threads: usize,
+    ) -> PyResult<Self> {
+        let n = machine.layer(layer)?.len();
+        let mut words = Vec::new();
+        for (k, part) in parts.try_iter()?.enumerate() {
+            let part = part?;
+            let p = part.extract::<PyReadonlyArray2<'_, f32>>()?;
+            if p.as_array().ncols() != n {
+                return Err(value("X", format!("expected {n} columns, got {}", p.as_array().ncols())));
+            }
+            let p = p.as_array();
+            words.extend(whole(py, threads, |_| Ok(draw(p, k as u64, times, seed)))?);
+        }
+        let rows = words.len() / n.div_ceil(64).max(1);
+        let bits = Bits::from_words(rows, n, words).map_err(raise)?;
+        Ok(Self::of_layer(&machine.inner, layer, Batch::Bits(bits)))
+    }
+
     fn __len__(&self) -> usize {
         self.data.rows()
     }
@@ -116,79 +160,5 @@ impl Rows {
             return Err(value("rows", format!("there is no row {r}")));
         }
         Ok(Self { data: self.data.select(&rows), kinds: self.kinds.clone() })
-    }
-}
-
-/// A batch in the making.
-struct Pieces<'a> {
-    layer: &'a Layer,
-    name: &'a str,
-    known: Option<&'a Bits>,
-    rows: usize,
-    words: Vec<u64>,
-    codes: Vec<u32>,
-    reals: Vec<f32>,
-}
-
-impl<'a> Pieces<'a> {
-    fn new(layer: &'a Layer, name: &'a str, known: Option<&'a Bits>) -> Self {
-        Self { layer, name, known, rows: 0, words: vec![], codes: vec![], reals: vec![] }
-    }
-
-    fn push(&mut self, part: &Bound<'_, PyAny>) -> PyResult<()> {
-        if let Ok(x) = part.extract::<PyReadonlyArray2<'_, u8>>() {
-            self.add(x.as_array(), f64::from)
-        } else if let Ok(x) = part.extract::<PyReadonlyArray2<'_, f32>>() {
-            self.add(x.as_array(), f64::from)
-        } else if let Ok(x) = part.extract::<PyReadonlyArray2<'_, f64>>() {
-            self.add(x.as_array(), |x| x)
-        } else {
-            Err(value(self.name, "expected a 2-d array of uint8, float32 or float64"))
-        }
-    }
-
-    fn add<S: Copy>(&mut self, x: ArrayView2<'_, S>, number: impl Fn(S) -> f64) -> PyResult<()> {
-        let (kind, n) = (self.layer.kind(), self.layer.len());
-        if x.ncols() != n {
-            return Err(value(self.name, format!("expected {n} columns, got {}", x.ncols())));
-        }
-        for from in (0..x.nrows()).step_by(CHUNK) {
-            let part = x.slice_axis(Axis(0), (from..(from + CHUNK).min(x.nrows())).into());
-            let mut values = part.mapv(&number);
-            for ((r, j), x) in values.indexed_iter_mut() {
-                let row = self.rows + r;
-                let is_known = self.known.is_none_or(|k| row >= k.rows() || k.get(row, j));
-                if !is_known {
-                    // Whatever stands there does not matter, but must be a state.
-                    *x = if kind == Kind::Spin { -1.0 } else { 0.0 };
-                } else if !kind.allows(*x) {
-                    let got = if x.is_nan() { "NaN".into() } else { x.to_string() };
-                    let why = format!(
-                        "row {row}, column {j}: {got} is not allowed, expected {}",
-                        kind.allowed()
-                    );
-                    return Err(value(self.name, why));
-                }
-            }
-            self.rows += part.nrows();
-            match self.layer.batch(values.view()).map_err(raise)? {
-                Batch::Bits(b) => self.words.extend_from_slice(b.words()),
-                Batch::Codes(c) => self.codes.extend(c.iter()),
-                Batch::Reals(x) => self.reals.extend(x.iter()),
-            }
-        }
-        Ok(())
-    }
-
-    fn finish(self) -> PyResult<Batch<f32>> {
-        let shape = (self.rows, self.layer.len());
-        let wrong = |e: ndarray::ShapeError| value(self.name, e);
-        Ok(match self.layer.zeros(0) {
-            Batch::Bits(_) => {
-                Batch::Bits(Bits::from_words(shape.0, shape.1, self.words).map_err(raise)?)
-            }
-            Batch::Codes(_) => Batch::Codes(Array2::from_shape_vec(shape, self.codes).map_err(wrong)?),
-            Batch::Reals(_) => Batch::Reals(Array2::from_shape_vec(shape, self.reals).map_err(wrong)?),
-        })
     }
 }

@@ -45,6 +45,11 @@ impl Checkpoint {
         let params = harmonium::train::checkpoint_params(&self.archive).map_err(raise)?;
         serde_json::to_string(&params).map_err(|e| value("checkpoint", e))
     }
+    /// The chains of the estimator, where it has persistent ones.
+    fn chains(&self, machine: &Machine) -> Option<Rows> {
+        let states = self.archive.below("estimator").states("chains").ok()?;
+        Some(Rows::new(&machine.inner, Data::new(states)))
+    }
     /// Updates done.
     #[getter]
     fn updates(&self) -> PyResult<u64> {

@@ -27,8 +27,6 @@ Array = npt.NDArray[Any]
 
 #: Draws of bits from probabilities, after which training uses them again.
 _DRAWS = 32
-#: Sweeps after which the chains of a trained machine are taken as its samples.
-_SWEEPS = 50
 #: Numbers that are handled at a time.
 _AT_ONCE = 1 << 22
 
@@ -119,12 +117,16 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self.random_state_ = check_random_state(self.random_state)
         self._start(X)
         if self.n_iter > 0:
-            if _is_binary(X):
-                self._fit_bits(X, 0)
-            elif self.draw_bits:
-                self._fit_bits(X, min(self.n_iter, _DRAWS))
-            else:
+            machine = self.machine_
+            rows = _core.Rows.bits(machine._core, 0, _parts(X, X.dtype))
+            if rows is None and self.draw_bits:
+                draws = min(self.n_iter, _DRAWS)
+                seed, threads = seed_of(self.random_state_), resolve(None)
+                rows = _core.Rows.drawn(machine._core, 0, _parts(X, np.float32), draws, seed, threads)
+            if rows is None:
                 self._fit_values(X)
+            else:
+                self._fit_bits(machine, rows, X)
         return self
 
     def _start(self, X: Any) -> None:
@@ -136,11 +138,9 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self.h_samples_ = np.zeros((self.batch_size, self.n_components), dtype=X.dtype)
         self._n_features_out = self.n_components
 
-    def _fit_bits(self, X: Any, draws: int) -> None:
-        """Training by the compiled part, on bits or on draws from values between 0 and 1."""
-        machine, rng = self.machine_, self.random_state_
+    def _fit_bits(self, machine: Machine, rows: _core.Rows, X: Any) -> None:
+        """Training by the compiled part, on the bits of ``X`` or on draws from it."""
         per_pass = -(-X.shape[0] // self.batch_size)
-        bits = _core.Rows(machine._core, [(0, "X", _bits(X, draws, rng), None)], None)
         report = self._reporter(X)
 
         def notice(event: dict[str, Any], machine: Machine) -> None:
@@ -148,15 +148,16 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
                 self._take(machine, X.dtype)
                 report(event["update"] // per_pass)
 
-        machine.train(
-            bits, estimator="pcd", sweeps=1, chains=self.batch_size, batch=self.batch_size,
+        run = machine.train(
+            rows, estimator="pcd", sweeps=1, chains=self.batch_size, batch=self.batch_size,
             updates=self.n_iter * per_pass, learning_rate=self.learning_rate, schedule="constant", form="plain",
-            init="keep", average=0, evaluate_every=0, seed=seed_of(rng), progress=False,
-            callback=notice if self.verbose else None, callback_every=per_pass,
+            init="keep", average=0, evaluate_every=0, seed=seed_of(self.random_state_),
+            progress=False, callback=notice if self.verbose else None, callback_every=per_pass,
         )  # fmt: skip
         self._take(machine, X.dtype)
-        chains = machine.sample_chains(self.batch_size, 1, sweeps=_SWEEPS, seed=seed_of(rng))
-        self.h_samples_ = chains["h"][:, 0].astype(X.dtype)
+        chains = run.checkpoint._core.chains(machine._core)
+        assert chains is not None
+        self.h_samples_ = chains.values(1).astype(X.dtype)
 
     def _take(self, machine: Machine, dtype: npt.DTypeLike) -> None:
         """The parameters of a machine."""
@@ -349,17 +350,8 @@ def _dense(X: Any) -> npt.NDArray[np.float32]:
     return np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float32)
 
 
-def _is_binary(X: Any) -> bool:
-    x = X.data if is_sparse(X) else X
-    return bool(np.all((x == 0) | (x == 1)))
-
-
-def _bits(X: Any, draws: int, rng: np.random.RandomState) -> Iterator[npt.NDArray[np.uint8]]:
-    """Rows of bits in parts: as they are, or drawn ``draws`` times from probabilities."""
-    step = max(1, _AT_ONCE // X.shape[1])
-    generator = np.random.default_rng(seed_of(rng))
-    for _ in range(max(1, draws)):
-        for rows in gen_batches(X.shape[0], step):
-            part = X[rows].toarray() if is_sparse(X) else X[rows]
-            bits = generator.random(part.shape, dtype=np.float32) < part if draws else part > 0
-            yield bits.view(np.uint8)
+def _parts(X: Any, dtype: npt.DTypeLike) -> Iterator[Array]:
+    """The rows in parts, each of them dense and of moderate size."""
+    for rows in gen_batches(X.shape[0], max(1, _AT_ONCE // X.shape[1])):
+        part = X[rows].toarray() if is_sparse(X) else X[rows]
+        yield part.astype(dtype, copy=False)

@@ -1,0 +1,175 @@
+//! Batches in the making: arrays that follow each other, checked and turned into states of a layer; bits that are drawn.
+
+use crate::error::{raise, value};
+use harmonium::sample::purpose;
+use harmonium::{Batch, Bits, Key, Kind, Layer};
+use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
+use numpy::PyReadonlyArray2;
+use pyo3::prelude::*;
+use pyo3::types::PyAny;
+
+/// Rows that are converted at a time, so that a large array of small numbers never becomes a large array of large ones.
+const CHUNK: usize = 1024;
+
+/// A batch in the making.
+pub(crate) struct Pieces<'a> {
+    layer: &'a Layer,
+    name: &'a str,
+    known: Option<&'a Bits>,
+    rows: usize,
+    words: Vec<u64>,
+    codes: Vec<u32>,
+    reals: Vec<f32>,
+}
+
+impl<'a> Pieces<'a> {
+    pub(crate) fn new(layer: &'a Layer, name: &'a str, known: Option<&'a Bits>) -> Self {
+        Self { layer, name, known, rows: 0, words: vec![], codes: vec![], reals: vec![] }
+    }
+
+    pub(crate) fn push(&mut self, part: &Bound<'_, PyAny>) -> PyResult<()> {
+        if let Ok(x) = part.extract::<PyReadonlyArray2<'_, u8>>() {
+            self.add(x.as_array(), f64::from)
+        } else if let Ok(x) = part.extract::<PyReadonlyArray2<'_, f32>>() {
+            self.add(x.as_array(), f64::from)
+        } else if let Ok(x) = part.extract::<PyReadonlyArray2<'_, f64>>() {
+            self.add(x.as_array(), |x| x)
+        } else {
+            Err(value(self.name, "expected a 2-d array of uint8, float32 or float64"))
+        }
+    }
+
+    /// As [`push`](Self::push) for a layer of bits, where an array with another value is left out and makes this false.
+    pub(crate) fn push_bits(&mut self, part: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let n = self.layer.len();
+        let fits = |cols: usize| match cols == n {
+            true => Ok(()),
+            false => Err(value(self.name, format!("expected {n} columns, got {cols}"))),
+        };
+        if let Ok(x) = part.extract::<PyReadonlyArray2<'_, f64>>() {
+            fits(x.as_array().ncols())?;
+            Ok(self.pack(x.as_array(), |x| x))
+        } else if let Ok(x) = part.extract::<PyReadonlyArray2<'_, f32>>() {
+            fits(x.as_array().ncols())?;
+            Ok(self.pack(x.as_array(), f64::from))
+        } else {
+            Err(value(self.name, "expected a 2-d array of float32 or float64"))
+        }
+    }
+
+    /// Packs all rows of a layer of bits; false, and nothing kept, for other layers and when there is another value.
+    fn pack<S: Copy>(&mut self, x: ArrayView2<'_, S>, number: impl Fn(S) -> f64) -> bool {
+        let off = match self.layer.kind() {
+            Kind::Binary => 0.0,
+            Kind::Spin => -1.0,
+            _ => return false,
+        };
+        let before = self.words.len();
+        self.words.reserve(x.nrows() * x.ncols().div_ceil(64));
+        for row in x.rows() {
+            if !pack_row(row, off, &number, &mut self.words) {
+                self.words.truncate(before);
+                return false;
+            }
+        }
+        self.rows += x.nrows();
+        true
+    }
+
+    fn add<S: Copy>(&mut self, x: ArrayView2<'_, S>, number: impl Fn(S) -> f64) -> PyResult<()> {
+        let (kind, n) = (self.layer.kind(), self.layer.len());
+        if x.ncols() != n {
+            return Err(value(self.name, format!("expected {n} columns, got {}", x.ncols())));
+        }
+        if self.known.is_none() && self.pack(x, &number) {
+            return Ok(());
+        }
+        for from in (0..x.nrows()).step_by(CHUNK) {
+            let part = x.slice_axis(Axis(0), (from..(from + CHUNK).min(x.nrows())).into());
+            let mut values = part.mapv(&number);
+            for ((r, j), x) in values.indexed_iter_mut() {
+                let row = self.rows + r;
+                let is_known = self.known.is_none_or(|k| row >= k.rows() || k.get(row, j));
+                if !is_known {
+                    // Whatever stands there does not matter, but must be a state.
+                    *x = if kind == Kind::Spin { -1.0 } else { 0.0 };
+                } else if !kind.allows(*x) {
+                    let got = if x.is_nan() { "NaN".into() } else { x.to_string() };
+                    let why = format!(
+                        "row {row}, column {j}: {got} is not allowed, expected {}",
+                        kind.allowed()
+                    );
+                    return Err(value(self.name, why));
+                }
+            }
+            self.rows += part.nrows();
+            match self.layer.batch(values.view()).map_err(raise)? {
+                Batch::Bits(b) => self.words.extend_from_slice(b.words()),
+                Batch::Codes(c) => self.codes.extend(c.iter()),
+                Batch::Reals(x) => self.reals.extend(x.iter()),
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn finish(self) -> PyResult<Batch<f32>> {
+        let shape = (self.rows, self.layer.len());
+        let wrong = |e: ndarray::ShapeError| value(self.name, e);
+        Ok(match self.layer.zeros(0) {
+            Batch::Bits(_) => {
+                Batch::Bits(Bits::from_words(shape.0, shape.1, self.words).map_err(raise)?)
+            }
+            Batch::Codes(_) => Batch::Codes(Array2::from_shape_vec(shape, self.codes).map_err(wrong)?),
+            Batch::Reals(_) => Batch::Reals(Array2::from_shape_vec(shape, self.reals).map_err(wrong)?),
+        })
+    }
+}
+
+/// Appends the bits of a row: 1 is set, `off` is not; false at another value.
+fn pack_row<S: Copy>(
+    row: ArrayView1<'_, S>,
+    off: f64,
+    number: impl Fn(S) -> f64,
+    words: &mut Vec<u64>,
+) -> bool {
+    let word = |x: &[S]| {
+        let (mut word, mut fine) = (0u64, true);
+        for (j, &x) in x.iter().enumerate() {
+            let (on, x) = (number(x) == 1.0, number(x));
+            word |= u64::from(on) << j;
+            fine &= on | (x == off);
+        }
+        (word, fine)
+    };
+    let mut all = true;
+    let mut push = |x: &[S]| {
+        let (bits, fine) = word(x);
+        words.push(bits);
+        all &= fine;
+    };
+    match row.as_slice() {
+        Some(row) => row.chunks(64).for_each(&mut push),
+        None => row.axis_chunks_iter(Axis(0), 64).for_each(|x| push(&x.to_vec())),
+    }
+    all
+}
+
+/// Words of bits that are 1 with the given probabilities: `times` draws of all rows, one draw after the other. `part` tells
+/// apart the parts of one array.
+pub(crate) fn draw(p: ArrayView2<'_, f32>, part: u64, times: u64, seed: u64) -> Vec<u64> {
+    let layer = Layer::<f32>::new(Kind::Binary, p.ncols());
+    let logits = p.as_standard_layout().mapv(|p| {
+        let p = f64::from(p.clamp(0.0, 1.0));
+        (p / (1.0 - p)).ln() as f32
+    });
+    let mut batch = layer.zeros(p.nrows());
+    let mut words = Vec::new();
+    for t in 0..times {
+        let key = Key { seed, purpose: purpose::USER, block: 0, sweep: part * times + t };
+        layer.sample_into(&logits, key, &mut batch);
+        if let Batch::Bits(bits) = &batch {
+            words.extend_from_slice(bits.words());
+        }
+    }
+    words
+}
