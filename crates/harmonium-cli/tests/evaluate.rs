@@ -126,3 +126,80 @@ fn commands_take_a_kept_model() {
         &["loose.safetensors: this is a checkpoint", "name it there"],
     );
 }
+
+/// Coupled hidden layers beyond enumeration: each row has an interval of its own, and the rows that belong score higher.
+#[test]
+fn deep_machines_score_rows_with_intervals() {
+    let place = Place::new();
+    place.ok("train bars-and-stripes:4x4 --hidden 40,30 --updates 1500 -o run --quiet");
+    let mut odd = String::from(&place.ok("data export bars-and-stripes:4x4"));
+    let head = odd.lines().next().unwrap().to_owned();
+    odd = format!(
+        "{head}\n{}",
+        ["1,0,0,1,0,1,1,0,0,1,1,0,1,0,0,1\n", "1,0,0,0,0,1,0,0,0,0,1,0,0,0,0,1\n"].concat()
+    );
+    place.write("odd.csv", odd);
+    let ran = place.run("score run bars-and-stripes:4x4 --against odd.csv --time-budget 5s");
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.err.contains("come from AIS"), "{}", ran.err);
+    let auc: f64 = ran.err.split("AUC ").nth(1).unwrap().split(':').next().unwrap().parse().unwrap();
+    assert!(auc > 0.8, "{auc}");
+    let widths: Vec<f64> = ran
+        .out
+        .lines()
+        .skip(1)
+        .map(|line| {
+            let x: Vec<f64> = line.split(',').map(|w| w.parse().unwrap()).collect();
+            assert!(x[3] < x[2] && x[2] < x[4], "{line}");
+            x[4] - x[3]
+        })
+        .collect();
+    assert_eq!(widths.len(), 30);
+    assert!(widths.iter().any(|w| (w - widths[0]).abs() > 1e-3), "errors differ from row to row");
+    let e = place.json("evaluate run --time-budget 2s");
+    assert!(e["log_likelihood"]["mean"].is_f64() && e["pseudo_log_likelihood"].is_null(), "{e}");
+    // The same seed gives the same scores on any number of threads.
+    let again = place.ok("score run bars-and-stripes:4x4 --no-log-z -q --threads 1");
+    let f = |csv: &str| {
+        csv.lines().skip(1).map(|l| l.split(',').nth(1).unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(f(&ran.out), f(&again));
+}
+
+/// A class machine on rows without labels: ln p(v) is ln p(v, y) summed over y.
+#[test]
+fn class_machines_judge_rows_without_labels() {
+    let place = Place::new();
+    let mut csv = String::from("a,b,c,kind\n");
+    for i in 0..40 {
+        let kind = ["x", "y", "z"][i % 3];
+        csv += &format!("{},{},{},{kind}\n", i % 3 % 2, i / 3 % 2, i % 5 % 2);
+    }
+    place.write("t.csv", &csv);
+    let words = "train t.csv --label kind --machine class --hidden 4 --updates 100 -o run -q";
+    place.ok(words);
+    let rows = ["1,0,1", "0,0,0"];
+    place.write("bare.csv", format!("a,b,c\n{}\n", rows.join("\n")));
+    let labelled = |row: &str| ["x", "y", "z"].map(|kind| format!("{row},{kind}\n")).concat();
+    place.write("all.csv", format!("a,b,c,kind\n{}", rows.map(labelled).concat()));
+    let scores = |file: &str| -> Vec<f64> {
+        let rows = place.json(&format!("score run {file}"))["rows"].clone();
+        rows.as_array().unwrap().iter().map(|r| r["log_likelihood"]["value"].as_f64().unwrap()).collect()
+    };
+    let (bare, all) = (scores("bare.csv"), scores("all.csv"));
+    for (r, ln_p) in bare.iter().enumerate() {
+        let sum: f64 = all[3 * r..3 * r + 3].iter().map(|x| x.exp()).sum();
+        assert!((ln_p - sum.ln()).abs() < 1e-5, "{ln_p} against {}", sum.ln());
+    }
+    let e = place.json("evaluate run bare.csv");
+    let mean = e["log_likelihood"]["mean"].as_f64().unwrap();
+    assert!((mean - 0.5 * (bare[0] + bare[1])).abs() < 1e-9);
+    assert!(e["reasons"].to_string().contains("no labels"), "{e}");
+    assert!(e["classes"].is_null());
+    // With labels, how well they are told is part of the evaluation, and is what `classify` finds.
+    let e = place.json("evaluate run t.csv");
+    assert_eq!(e["classes"]["accuracy"], place.json("classify run t.csv")["accuracy"]);
+    assert!(e["classes"]["log_likelihood"].as_f64().unwrap() < 0.0);
+    assert!(place.ok("evaluate run t.csv").contains("are told right"));
+    place.fails("score run t.csv --against bare.csv", 1, &["one has labels and the other has not"]);
+}

@@ -5,7 +5,7 @@ mod judge;
 mod quality;
 
 pub(crate) use along::Records;
-pub(crate) use judge::{Effort, Evaluation, free_energy, judge, log_z};
+pub(crate) use judge::{Effort, Evaluation, Rows, judge, log_z};
 
 use crate::args::Common;
 use crate::data::DataArgs;

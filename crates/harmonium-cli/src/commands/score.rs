@@ -1,7 +1,7 @@
 //! `score`: how well each row fits: free energy, log-likelihood with interval, anomaly rank.
 
 use crate::args::Common;
-use crate::commands::evaluate::{self, Effort};
+use crate::commands::evaluate::{self, Effort, Rows};
 use crate::data::DataArgs;
 use crate::error::{Failure, Result};
 use crate::model::Model;
@@ -19,7 +19,9 @@ use std::path::PathBuf;
   harmonium score runs/digits new.csv --no-log-z -o s.csv     free energies and ranks only, at once
 
 Rank 1 is the most anomalous row. log_likelihood is −free_energy − ln Z in nats; lower and upper are the
-ends of the interval of ln Z; all rows share its error, so that differences between rows are exact.")]
+ends of its 95 % interval. All rows share the error of ln Z, so that differences between rows are exact; only in deep
+machines too large to enumerate does each row have an error of its own besides. A class machine scores rows without
+labels by ln p(v), rows with labels by ln p(v, y).")]
 pub(crate) struct ScoreArgs {
     /// A run, or a model file
     #[arg(value_name = "RUN|MODEL")]
@@ -48,33 +50,48 @@ impl ScoreArgs {
             run::may_write(path, common.force)?;
         }
         let model = Model::open(&self.model)?;
-        let seed = common.seed.unwrap_or(0);
-        let scores = |name: &str| -> Result<Vec<f64>> {
-            let table = self.read.load_like(name, &model.layout.schema, seed)?;
-            let (states, known) = model.layout.states(&model.machine, &table)?;
-            if let Some((_, bits)) = known.first() {
-                let row =
-                    (0..bits.rows()).find(|&r| (0..bits.cols()).any(|j| !bits.get(r, j))).unwrap_or(0);
-                return Err(Failure::new(format!(
+        let rows = |name: &str| -> Result<Rows> {
+            let table = self.read.load_like(name, &model.layout.schema, common.seed.unwrap_or(0))?;
+            let rows = Rows::new(&model.machine, &model.layout, &table)?;
+            match (0..table.rows()).find(|r| rows.whole.get(*r) != Some(r)) {
+                Some(row) => Err(Failure::new(format!(
                     "{name}, row {}: an entry is missing, and scores need whole rows; fill them with `harmonium complete`",
                     row + 1
-                )));
+                ))),
+                None => Ok(rows),
             }
-            evaluate::free_energy(&model.machine, &states)
         };
-        let f = scores(&self.data)?;
-        let other = self.against.as_deref().map(scores).transpose()?;
-        let auc = other.as_ref().map(|g| auc(&f, g));
+        let these = rows(&self.data)?;
+        let f = these.free_energies(common)?;
+        let auc = match &self.against {
+            None => None,
+            Some(name) => {
+                let others = rows(name)?;
+                if others.remark != these.remark {
+                    return Err(Failure::new(format!(
+                        "{} and {name}: one has labels and the other has not, so that their scores mean different things; \
+                         leave the labels out with `--column LABEL=ignore`",
+                        self.data
+                    )));
+                }
+                Some(auc(&f.rows, &others.free_energies(common)?.rows))
+            }
+        };
         let z = match self.no_log_z {
             true => None,
-            false => Some(evaluate::log_z(&model, &Effort::new(self.time_budget), common)?),
+            false => Some(evaluate::log_z(&these.machine, &Effort::new(self.time_budget), common)?),
         };
-        let ranks = ranks(&f);
-        let lines = f.iter().zip(&ranks).enumerate().map(|(r, (f, rank))| {
-            let ll =
-                z.as_ref().map(|z| [-f - z.log_z.value, -f - z.interval.upper, -f - z.interval.lower]);
-            (r + 1, *f, ll, *rank)
-        });
+        let ranks = ranks(&f.rows);
+        let lines =
+            f.rows.iter().zip(&f.errors).zip(&ranks).enumerate().map(|(r, ((f, error), rank))| {
+                let ll = z.as_ref().map(|z| {
+                    let value = -f - z.log_z.value;
+                    let below = (z.interval.upper - z.log_z.value).hypot(*error);
+                    let above = (z.log_z.value - z.interval.lower).hypot(*error);
+                    [value, value - below, value + above]
+                });
+                (r + 1, *f, ll, *rank)
+            });
         if common.json {
             let rows: Vec<_> = lines
                 .map(|(row, f, ll, rank)| {
@@ -85,7 +102,10 @@ impl ScoreArgs {
                 })
                 .collect();
             let verdict = z.as_ref().map(|z| z.verdict.to_string());
-            return put!("{}", json!({"rows": rows, "auc": auc, "verdict": verdict}));
+            return put!(
+                "{}",
+                json!({"rows": rows, "auc": auc, "verdict": verdict, "remark": f.remark})
+            );
         }
         let mut csv = String::from(if z.is_some() {
             "row,free_energy,log_likelihood,lower,upper,rank\n"
@@ -101,6 +121,7 @@ impl ScoreArgs {
             None => put_bytes(csv.as_bytes())?,
         }
         if !common.quiet {
+            these.remark.iter().chain(&f.remark).for_each(|remark| say!("{remark}"));
             if let Some(z) = &z {
                 say!(
                     "ln Z {:.3}, from {:.3} to {:.3}: {}",

@@ -1,7 +1,6 @@
 //! Chains: how they evolve, whether those from data and those from nothing agree.
 
 use super::{Material, Section};
-use crate::commands::evaluate::free_energy;
 use crate::error::Result;
 use crate::figure::{Chart, image_grid};
 use crate::picture;
@@ -68,8 +67,12 @@ pub(super) fn section(m: &Material<'_>, seed: u64) -> Result<Section> {
     let from_random = trace(machine, random)?;
     let (line, band) = summary(&from_data);
     let (line2, band2) = summary(&from_random);
-    let chart = Chart::new("sweep", "free energy of the chains")
-        .scales(crate::figure::Scale::Log, crate::figure::Scale::Linear);
+    let what = match machine.free_energy(&m.data) {
+        Ok(_) => "free energy of the chains",
+        Err(_) => "energy of the chains",
+    };
+    let chart =
+        Chart::new("sweep", what).scales(crate::figure::Scale::Log, crate::figure::Scale::Linear);
     let chart = chart.band(band, 0).band(band2, 1).line(line, 0, Some("started from data")).line(
         line2,
         1,
@@ -95,7 +98,7 @@ pub(super) fn section(m: &Material<'_>, seed: u64) -> Result<Section> {
             "chains from data and from nothing stay apart: samples depend on where they start, so use --tempering"
         }
     };
-    let data_f = free_energy(machine, &m.data).map(|f| f.iter().sum::<f64>() / f.len() as f64).ok();
+    let data_f = machine.free_energy(&m.data).map(|f| f.iter().sum::<f64>() / f.len() as f64).ok();
     let words = format!(
         "In the second half of {SWEEPS} sweeps R-hat is {:.3}, the autocorrelation time {:.1} sweeps, and {:.0} of {} draws are \
          effective: {verdict}.{}",

@@ -85,9 +85,7 @@ fn caption(name: &str) -> String {
         "likelihood" => "log-likelihood at the models kept along the run; bars are 95 % intervals",
         "pseudo-likelihood" => "pseudo-log-likelihood, cheap enough to follow all the time",
         "gradient" => "norm of the gradient",
-        "chains" => {
-            "free energy of chains from two starts: lines are means, bands one standard deviation"
-        }
+        "chains" => "chains from two starts: lines are means, bands one standard deviation",
         "chains-over-sweeps" => {
             "six chains from nothing, after 0, 1, 2, 5, 10, 20, 50, 100, 200, 400, 700 and 1000 sweeps"
         }

@@ -3,14 +3,14 @@
 use crate::args::Common;
 use crate::error::{Failure, Result};
 use crate::layout::Layout;
-use crate::model::Model;
 use crate::output::{duration, grouped, is_live, say};
-use harmonium::judge::{Budget, Estimate, LogZParams};
-use harmonium::partition::{self, Progress, Verdict};
+use harmonium::judge::{Budget, Estimate, FreeEnergies, LogZParams};
+use harmonium::partition::{Progress, Verdict};
 use harmonium::{Machine, Role, States};
 use harmonium_data::Table;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
+use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
@@ -128,23 +128,101 @@ impl Evaluation {
     }
 }
 
-/// F(v) of each row: where the hidden layers are coupled, by enumerating them.
-pub(crate) fn free_energy(machine: &Machine, states: &States) -> Result<Vec<f64>> {
-    match machine.free_energy(states) {
-        Err(harmonium::Error::Undefined { .. }) => machine.exact().free_energy(states).map_err(|e| {
-            Failure::new(format!("F(v) of this machine takes enumeration of its hidden layers: {e}"))
-        }),
-        other => Ok(other?),
+/// Rows of a table as a machine sees them.
+pub(crate) struct Rows {
+    /// The machine, with the class among the hidden units where the rows have none.
+    pub(crate) machine: Machine,
+    /// The rows without missing entries.
+    pub(crate) states: States,
+    /// Where they stand in the table.
+    pub(crate) whole: Vec<usize>,
+    /// What is to be known about them.
+    pub(crate) remark: Option<String>,
+}
+
+impl Rows {
+    pub(crate) fn new(machine: &Machine, layout: &Layout, table: &Table) -> Result<Self> {
+        if machine.with_role(Role::Condition).next().is_some() {
+            return Err(Failure::new(
+                "this machine is a distribution given a condition, for which tables have no columns here; \
+                 the Python package judges it (`Machine.load(file).evaluate(rows)`)",
+            ));
+        }
+        let (mut states, mut known) = layout.states(machine, table)?;
+        let mut machine = machine.clone();
+        let mut remark = None;
+        let labelled = table.labels().is_some_and(|y| (0..table.rows()).any(|r| y.get(r).is_some()));
+        if let Some(l) = layout.labels.filter(|_| !labelled) {
+            let mut members = machine.members().to_vec();
+            members[l].role = Role::Hidden;
+            machine = Machine::new(members, machine.couplings().to_vec())?;
+            states.take(l);
+            known.retain(|(k, _)| *k != l);
+            remark = Some("the rows have no labels: this is ln p(v), summed over the classes".into());
+        }
+        let whole = whole_rows(table.rows(), &known);
+        if whole.len() < table.rows() {
+            states = states.select(&whole);
+        }
+        Ok(Self { machine, states, whole, remark })
+    }
+
+    /// F(v) of each row.
+    pub(crate) fn free_energies(&self, common: &Common) -> Result<FreeEnergies> {
+        let (seed, bar) = (common.seed.unwrap_or(0), Bar::new("F(v)", common));
+        let f =
+            harmonium::judge::free_energies(&self.machine, &self.states, seed, &mut |p| bar.show(&p));
+        Ok(f?)
     }
 }
 
-/// ln Z of a model; the base of the estimate is the machine's own.
-pub(crate) fn log_z(model: &Model, effort: &Effort, common: &Common) -> Result<Estimate> {
-    estimate(&model.machine, None, effort, common, &mut |_| {})
+/// ln Z of a machine; the base of the estimate is its own.
+pub(crate) fn log_z(machine: &Machine, effort: &Effort, common: &Common) -> Result<Estimate> {
+    estimate(machine, None, effort, common, &mut |_| {})
 }
 
 /// Seconds between lines where no live bar can be drawn.
 const CALM: f64 = 5.0;
+
+/// How far a computation has come: a bar on a terminal, a line now and then elsewhere.
+struct Bar {
+    what: &'static str,
+    bar: Option<ProgressBar>,
+    quiet: bool,
+    start: Instant,
+    said: Cell<f64>,
+}
+
+impl Bar {
+    fn new(what: &'static str, common: &Common) -> Self {
+        let bar = (!common.quiet && is_live()).then(|| {
+            let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr_with_hz(8));
+            let style = ProgressStyle::with_template("{bar:24.cyan/dim} {prefix}: {msg} ({elapsed})");
+            bar.set_style(style.expect("a valid template").progress_chars("━╸─"));
+            bar.with_prefix(what)
+        });
+        Self { what, bar, quiet: common.quiet, start: Instant::now(), said: Cell::new(0.0) }
+    }
+
+    fn show(&self, p: &Progress) -> ControlFlow<()> {
+        let now = self.start.elapsed().as_secs_f64();
+        if let Some(bar) = &self.bar {
+            bar.set_length(p.total.max(1));
+            bar.set_position(p.done);
+            bar.set_message(p.stage);
+        } else if !self.quiet && now - self.said.get() > CALM {
+            self.said.set(now);
+            say!("{}: {}, step {} of {}", self.what, p.stage, grouped(p.done), grouped(p.total));
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.bar.iter().for_each(ProgressBar::finish_and_clear);
+    }
+}
 
 fn estimate(
     machine: &Machine,
@@ -154,33 +232,16 @@ fn estimate(
     heard: &mut dyn FnMut(Progress),
 ) -> Result<Estimate> {
     let params = effort.params(common.seed.unwrap_or(0));
+    let bar = Bar::new("ln Z", common);
     let start = Instant::now();
     let clock = || start.elapsed().as_secs_f64();
     let budget = effort.seconds.map(|seconds| Budget { seconds, clock: &clock });
-    let bar = (!common.quiet && is_live()).then(|| {
-        let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr_with_hz(8));
-        let style = ProgressStyle::with_template("{bar:24.cyan/dim} ln Z: {msg} ({elapsed})");
-        bar.set_style(style.expect("a valid template").progress_chars("━╸─"));
-        bar
-    });
-    let mut said = 0.0;
     let mut observer = |p: Progress| {
-        if let Some(bar) = &bar {
-            bar.set_length(p.total.max(1));
-            bar.set_position(p.done);
-            bar.set_message(p.stage);
-        } else if !common.quiet && clock() - said > CALM {
-            said = clock();
-            say!("ln Z: {}, step {} of {}", p.stage, grouped(p.done), grouped(p.total));
-        }
+        let flow = bar.show(&p);
         heard(p);
-        ControlFlow::Continue(())
+        flow
     };
-    let estimate = harmonium::judge::log_z(machine, data, &params, budget, &mut observer);
-    if let Some(bar) = bar {
-        bar.finish_and_clear();
-    }
-    Ok(estimate?)
+    Ok(harmonium::judge::log_z(machine, data, &params, budget, &mut observer)?)
 }
 
 /// Judges a machine on a table.
@@ -193,26 +254,21 @@ pub(crate) fn judge(
     common: &Common,
     heard: &mut dyn FnMut(Progress),
 ) -> Result<Evaluation> {
-    if machine.with_role(Role::Condition).next().is_some() {
-        return Err(Failure::new(
-            "this machine is a distribution given a condition; its likelihood is not computed here",
-        ));
-    }
     let start = Instant::now();
-    let (states, known) = layout.states(machine, table)?;
-    let whole = whole_rows(table.rows(), &known);
-    if whole.is_empty() {
+    let rows = Rows::new(machine, layout, table)?;
+    if rows.whole.is_empty() {
         return Err(Failure::new(format!(
             "{name}: every row has a missing entry, and a likelihood needs whole rows; fill them with `harmonium complete`"
         )));
     }
-    let states = if whole.len() < table.rows() { states.select(&whole) } else { states };
-    let z = estimate(machine, Some(&states), effort, common, heard)?;
-    let seed = common.seed.unwrap_or(0);
+    let z = estimate(&rows.machine, Some(&rows.states), effort, common, heard)?;
+    let (seed, bar) = (common.seed.unwrap_or(0), Bar::new("F(v)", common));
+    let mut observer = |p: Progress| bar.show(&p);
     let mut l =
-        harmonium::judge::log_likelihood(machine, &states, None, &z, seed, &mut partition::silent)?;
-    if whole.len() < table.rows() {
-        let (gaps, rows) = (table.rows() - whole.len(), table.rows());
+        harmonium::judge::log_likelihood(&rows.machine, &rows.states, None, &z, seed, &mut observer)?;
+    l.reasons.extend(rows.remark);
+    if rows.whole.len() < table.rows() {
+        let (gaps, rows) = (table.rows() - rows.whole.len(), table.rows());
         l.reasons.push(format!("{gaps} of {rows} rows have missing entries and were left out"));
     }
     Ok(Evaluation {

@@ -1,11 +1,12 @@
 //! Whether chains forget their start, and whether samples resemble the data.
 
-use super::judge::whole_rows;
+use super::judge::{Rows, whole_rows};
 use crate::error::Result;
 use crate::model::Model;
-use harmonium::States;
+use harmonium::estimate::label_probabilities;
 use harmonium::judge::{self, Adversarial, Duplicates, Equilibrium, MomentMatch};
 use harmonium::partition::{self, Verdict};
+use harmonium::{Role, States};
 use harmonium_data::Table;
 use serde_json::{Value, json};
 
@@ -16,10 +17,41 @@ const COMPARED: usize = 1000;
 pub(super) struct Quality {
     chains: Equilibrium,
     samples: Samples,
-    /// Mean pseudo-log-likelihood of the rows.
-    pseudo: f64,
+    /// Mean pseudo-log-likelihood of the rows, where there is one.
+    pseudo: Option<f64>,
     /// Mean free energy of the rows above that of as many training rows, with its standard error.
     gap: Option<(f64, f64)>,
+    /// How well classes are told apart, where the machine has some.
+    classes: Option<Classes>,
+}
+
+/// How well a class machine tells the labels of rows.
+#[derive(serde::Serialize)]
+struct Classes {
+    /// Fraction of the labels that are the most probable ones.
+    accuracy: f64,
+    /// Mean of ln p(y|v), which needs no ln Z.
+    log_likelihood: f64,
+    rows: usize,
+}
+
+impl Classes {
+    fn new(model: &Model, table: &Table) -> Result<Option<Self>> {
+        let (Some(l), Some(labels)) = (model.layout.labels, table.labels()) else { return Ok(None) };
+        let (states, known) = model.layout.states(&model.machine, table)?;
+        let rows = whole_rows(table.rows(), &known);
+        let p = label_probabilities(&model.machine.at(1.0), l, &states.select(&rows))?;
+        let told =
+            p.rows().into_iter().zip(&rows).filter_map(|(p, &r)| Some((p, labels.get(r)? as usize)));
+        let told: Vec<(bool, f64)> =
+            told.map(|(p, y)| (p.iter().all(|&q| q <= p[y]), p[y].max(1e-300).ln())).collect();
+        let n = told.len() as f64;
+        Ok((!told.is_empty()).then(|| Self {
+            accuracy: told.iter().filter(|t| t.0).count() as f64 / n,
+            log_likelihood: told.iter().map(|t| t.1).sum::<f64>() / n,
+            rows: told.len(),
+        }))
+    }
 }
 
 /// How samples compare with data.
@@ -34,20 +66,18 @@ struct Samples {
 
 impl Quality {
     pub(super) fn new(model: &Model, table: &Table, seed: u64) -> Result<Self> {
-        let machine = &model.machine;
-        let data = some_rows(model, table, COMPARED)?;
-        let drawn = crate::commands::sample::chains(
-            machine,
-            data.rows().max(100),
-            crate::commands::sample::SWEEPS,
-            seed,
-        )?;
+        let rows = Rows::new(&model.machine, &model.layout, table)?;
+        let (machine, data) = (&rows.machine, spread(&rows.states, COMPARED));
+        let sweeps = crate::commands::sample::SWEEPS;
+        let drawn = crate::commands::sample::chains(machine, data.rows().max(100), sweeps, seed)?;
         let drawn = drawn.states();
         // The rows that the machine has seen, where the run knows them: copies of these are what memory would show.
         let train = model.run.as_ref().and_then(|run| {
             let mut config = crate::config::Config::read(&run.config()).ok()?;
             let set = crate::commands::train::load(&mut config).ok()?;
-            some_rows(model, &set.train, usize::MAX).ok()
+            let mut train = Rows::new(&model.machine, &model.layout, &set.train).ok()?.states;
+            machine.with_role(Role::Hidden).for_each(|l| drop(train.take(l)));
+            Some(train)
         });
         let chains = judge::equilibrium(machine, &data, 32, 500, seed, &mut partition::silent)?;
         let samples = Samples {
@@ -56,10 +86,11 @@ impl Quality {
             duplicates: judge::duplicates(machine, train.as_ref().unwrap_or(&data), drawn)?,
             of_training: train.is_some(),
         };
-        let pseudo = judge::pseudo_log_likelihood(machine, &data)?;
-        let pseudo = pseudo.iter().sum::<f64>() / pseudo.len().max(1) as f64;
+        // Undefined where hidden layers are coupled.
+        let pseudo = judge::pseudo_log_likelihood(machine, &data).ok();
+        let pseudo = pseudo.map(|p| p.iter().sum::<f64>() / p.len().max(1) as f64);
         let gap = train.and_then(|train| judge::free_energy_gap(machine, &train, &data).ok());
-        Ok(Self { chains, samples, pseudo, gap })
+        Ok(Self { chains, samples, pseudo, gap, classes: Classes::new(model, table)? })
     }
 
     /// What it adds to the object of `evaluate --json`.
@@ -67,6 +98,7 @@ impl Quality {
         object["chains"] = json!(self.chains);
         object["samples"] = json!(self.samples);
         object["pseudo_log_likelihood"] = json!(self.pseudo);
+        object["classes"] = json!(self.classes);
         object["free_energy_gap"] =
             self.gap.map_or(Value::Null, |(value, err)| json!({"value": value, "std_err": err}));
     }
@@ -98,7 +130,15 @@ impl Quality {
             100.0 * s.duplicates.of_training,
             100.0 * s.duplicates.within_training
         ));
-        out.push(format!("pseudo-log-likelihood {:.3} nats per row", self.pseudo));
+        if let Some(c) = &self.classes {
+            out.push(format!(
+                "labels: {:.2} % of {} rows are told right; ln p(label | row) {:.3} on average",
+                100.0 * c.accuracy,
+                c.rows,
+                c.log_likelihood
+            ));
+        }
+        out.extend(self.pseudo.map(|p| format!("pseudo-log-likelihood {p:.3} nats per row")));
         if let Some((gap, err)) = self.gap {
             out.push(format!(
                 "free energy of these rows above that of the training: {gap:.3} ± {:.3} nats",
@@ -109,10 +149,8 @@ impl Quality {
     }
 }
 
-/// At most about `most` rows without missing entries, evenly spread.
-fn some_rows(model: &Model, table: &Table, most: usize) -> Result<States> {
-    let (states, known) = model.layout.states(&model.machine, table)?;
-    let whole = whole_rows(table.rows(), &known);
-    let step = whole.len().div_ceil(most).max(1);
-    Ok(states.select(&whole.into_iter().step_by(step).collect::<Vec<_>>()))
+/// At most about `most` rows, evenly spread.
+fn spread(states: &States, most: usize) -> States {
+    let step = states.rows().div_ceil(most).max(1);
+    states.select(&(0..states.rows()).step_by(step).collect::<Vec<_>>())
 }
