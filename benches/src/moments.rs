@@ -3,7 +3,7 @@
 use crate::data::{Source, dense};
 use crate::measure::{Alternative, Times, on_threads, times};
 use harmonium_kernels::bits::{Rows, Values};
-use harmonium_kernels::fixed::{Coupling, Means, Range, Side, Write, bits_means};
+use harmonium_kernels::fixed::{Coupling, Means, Product, Range, Side, Write, bits_means};
 use harmonium_kernels::{Real, moments};
 use std::time::Duration;
 
@@ -33,7 +33,8 @@ fn size(budget: Duration, k: usize, n: usize, rows: usize) {
             }),
             Alternative::new("16-bit", || {
                 let means = Means::new(&means, rows, n, Range::Binary);
-                bits_means(v, Values::Binary, &means, 1e-3, Write::Add, o1);
+                let product = Product { v, values: Values::Binary, means: &means, scale: 1e-3 };
+                bits_means(product, Write::Add, o1);
             }),
             Alternative::new("f32", || moments::add_bits_outer(v, Values::Binary, &means, n, 1e-3, o2)),
             Alternative::new("bits × bits", || {

@@ -2,7 +2,10 @@
 
 mod transpose;
 
+pub(crate) use transpose::transpose_by_word;
 pub use transpose::{transpose, transpose_words};
+
+use crate::isa::Isa;
 
 /// Words needed for `n` bits.
 pub const fn words(n: usize) -> usize {
@@ -47,15 +50,11 @@ pub fn ones(row: &[u64]) -> impl Iterator<Item = usize> + '_ {
 /// If `out` is not one number per bit.
 pub fn add_counts(x: Rows<'_>, out: &mut [u32]) {
     assert_eq!(out.len(), x.bits(), "bit counts: wrong length");
-    let mut tile = [0; 64];
-    for first in (0..x.rows()).step_by(64) {
-        for (q, out) in out.chunks_mut(64).enumerate() {
-            transpose::tile(x, first, q, &mut tile);
-            for (out, word) in out.iter_mut().zip(&tile) {
-                *out += word.count_ones();
-            }
+    transpose::for_each_tile(Isa::detect(), x, |_, q, columns| {
+        for (out, column) in out[64 * q..].iter_mut().zip(columns) {
+            *out += column.count_ones();
         }
-    }
+    });
 }
 
 /// What the two values of a bit stand for.

@@ -15,7 +15,7 @@ pub(crate) enum Level {
     /// AVX2 (Haswell, Zen and later).
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     Avx2,
-    /// AVX-512 F, BW, DQ, VL and VPOPCNTDQ (Ice Lake, Zen 4 and later).
+    /// AVX-512 F, BW, DQ, VL, VPOPCNTDQ, VBMI and VNNI (Ice Lake, Zen 4 and later).
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     Avx512,
 }
@@ -68,6 +68,8 @@ impl Isa {
             && is_x86_feature_detected!("avx512dq")
             && is_x86_feature_detected!("avx512vl")
             && is_x86_feature_detected!("avx512vpopcntdq")
+            && is_x86_feature_detected!("avx512vbmi")
+            && is_x86_feature_detected!("avx512vnni")
     }
 
     #[inline]

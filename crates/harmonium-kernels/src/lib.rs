@@ -30,4 +30,5 @@ pub use codes::Codes;
 pub use isa::{Isa, Loop, vectorised};
 pub use real::Real;
 pub use stream::{Key, Stream};
+pub use strip::{Columns, split_columns};
 pub use transpose::transpose;

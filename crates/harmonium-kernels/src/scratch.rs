@@ -1,6 +1,6 @@
 //! Buffers that kernels keep between calls, one set per thread, so that nothing is allocated in a loop.
 
-use crate::fixed::{Row, Wide};
+use crate::fixed::{Row, Strip, Sums, Wide};
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
 
@@ -14,6 +14,8 @@ pub(crate) struct Buffers {
     table: Vec<Row>,
     narrow: Vec<Row>,
     wide: Vec<Wide>,
+    strip: Vec<Strip>,
+    strip_sums: Sums,
 }
 
 /// The first `len` elements of `buffer`, with whatever they held.
@@ -36,6 +38,10 @@ impl Buffers {
     }
     pub(crate) fn reals(&mut self, len: usize) -> &mut [f32] {
         first(&mut self.reals, len)
+    }
+    /// `rows` rows of a strip, and what its sums need.
+    pub(crate) fn strip(&mut self, rows: usize) -> (&mut Sums, &mut [Strip]) {
+        (&mut self.strip_sums, first(&mut self.strip, rows))
     }
     /// Cache lines for sums of any type.
     pub(crate) fn lines(&mut self, len: usize) -> &mut [Row] {

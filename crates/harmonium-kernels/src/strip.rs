@@ -32,14 +32,78 @@ impl<'a, T> Strips<'a, T> {
     }
 }
 
+/// Some neighbouring columns of a row-major matrix, to be written while others write the others.
+#[derive(Debug)]
+pub struct Columns<'a, T> {
+    data: *mut T,
+    len: usize,
+    n: usize,
+    width: usize,
+    life: PhantomData<&'a mut [T]>,
+}
+
+// SAFETY: no two values reach the same element, and `split_columns` holds the only reference to the matrix.
+unsafe impl<T: Send> Send for Columns<'_, T> {}
+
+impl<T> Columns<'_, T> {
+    /// Row `i`.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    #[inline(always)]
+    pub fn row(&mut self, i: usize) -> &mut [T] {
+        let start = i * self.n;
+        assert!(start + self.width <= self.len, "columns: no such row");
+        // SAFETY: in bounds by the assertion; `split_columns` gave these columns to this value alone.
+        unsafe { std::slice::from_raw_parts_mut(self.data.add(start), self.width) }
+    }
+}
+
+/// Cuts a row-major matrix with rows of `n` elements into strips of `width` columns; the last may be narrower.
+///
+/// # Panics
+/// If the matrix has no whole number of rows.
+pub fn split_columns<T>(matrix: &mut [T], n: usize, width: usize) -> Vec<Columns<'_, T>> {
+    assert!(n > 0 && width > 0 && matrix.len() % n == 0, "split_columns: rows of {n} elements");
+    let (data, len) = (matrix.as_mut_ptr(), matrix.len());
+    let strip = |j: usize| Columns {
+        // Of an empty matrix this is beyond its end, but there are no rows to reach it by.
+        data: data.wrapping_add(j),
+        len: len.saturating_sub(j),
+        n,
+        width: width.min(n - j),
+        life: PhantomData,
+    };
+    (0..n).step_by(width).map(strip).collect()
+}
+
+/// Gives every part to `task` with its number, on the current rayon pool when there is work for more than one thread.
+pub(crate) fn map_tasks<S: Send, R: Send>(
+    parts: Vec<S>,
+    work: usize,
+    task: impl Fn(usize, S) -> R + Send + Sync,
+) -> Vec<R> {
+    use rayon::prelude::*;
+    if parts.len() > 1 && is_worth_a_thread(work) {
+        parts.into_par_iter().enumerate().map(|(i, part)| task(i, part)).collect()
+    } else {
+        parts.into_iter().enumerate().map(|(i, part)| task(i, part)).collect()
+    }
+}
+
+/// Whether so many vector operations cost more than the waking of a thread.
+fn is_worth_a_thread(work: usize) -> bool {
+    // About 10 µs: two wake-ups of a sleeping worker.
+    const WORTH_A_THREAD: usize = 1 << 15;
+    work > WORTH_A_THREAD && rayon::current_num_threads() > 1
+}
+
 /// Runs `task(0)…task(n−1)`, on the current rayon pool when there is work for more than one thread.
 ///
 /// `work` is a rough count of vector operations: below the cost of waking a thread the caller does all.
 pub(crate) fn for_each_task(n: usize, work: usize, task: impl Fn(usize) + Send + Sync) {
     use rayon::prelude::*;
-    // About 10 µs: two wake-ups of a sleeping worker.
-    const WORTH_A_THREAD: usize = 1 << 15;
-    if n > 1 && work > WORTH_A_THREAD && rayon::current_num_threads() > 1 {
+    if n > 1 && is_worth_a_thread(work) {
         (0..n).into_par_iter().for_each(task);
     } else {
         (0..n).for_each(task);

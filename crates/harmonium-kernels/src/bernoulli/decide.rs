@@ -12,6 +12,9 @@ pub(crate) type Logits = [i16; 32];
 /// The leading 16 random bits of 32 units.
 pub(crate) type Random = [u16; 32];
 
+/// Sums of 2^16·σ over some rows.
+pub(crate) type Totals = [u32; 32];
+
 /// Units with |d| ≤ `OPEN` are left open: about 4 in 10 000.
 pub(crate) const OPEN: i16 = 8;
 
@@ -23,18 +26,51 @@ const C2: u16 = 15200;
 const C3: u16 = 2632;
 const ONE: u16 = 65524;
 
-/// d of one unit: positive for the less likely value.
+/// High half of a product.
 #[inline(always)]
-pub(crate) fn margin(x: i16, r: u16) -> i16 {
-    let high = |a: u16, b: u16| ((u32::from(a) * u32::from(b)) >> 16) as u16;
+fn high(a: u16, b: u16) -> u16 {
+    ((u32::from(a) * u32::from(b)) >> 16) as u16
+}
+
+/// 2^15·e^{−|x|}.
+#[inline(always)]
+fn exponential(x: i16) -> u16 {
     let a = x.unsigned_abs();
     let y = a.wrapping_add(high(a, LOG2_E));
     let (n, f) = (y >> 11, y << 5);
     let cubic = high(f, C1.wrapping_sub(high(f, C2.wrapping_sub(high(f, C3)))));
     // n ≤ 23: the shift of a 32-bit word never overflows and gives 0 beyond 15.
-    let e = high(ONE.wrapping_sub(cubic), (0x8000_u32 >> n) as u16);
-    (high(e, !r) as i16).wrapping_sub((r >> 1) as i16)
+    high(ONE.wrapping_sub(cubic), (0x8000_u32 >> n) as u16)
 }
+
+/// d of one unit: positive for the less likely value.
+#[inline(always)]
+pub(crate) fn margin(x: i16, r: u16) -> i16 {
+    (high(exponential(x), !r) as i16).wrapping_sub((r >> 1) as i16)
+}
+
+// 1/(1+e) = G0 − e(G1 − e(G2 − e(G3 − e·G4))) in 16-bit fractions, fitted so that σ is within 10⁻⁴ everywhere.
+const G: [u16; 5] = [65388, 63176, 52392, 29543, 7711];
+
+/// 2^16·σ(x), to 10⁻⁴ of 2^16.
+#[inline(always)]
+fn probability(x: i16) -> u16 {
+    let e = exponential(x) << 1;
+    let g = G[..4].iter().rfold(G[4], |g, &c| c.wrapping_sub(high(e, g)));
+    // σ(−|x|), and all its bits turned over is 1 − it.
+    let less_likely = high(e, g);
+    less_likely ^ !(x >> 15) as u16
+}
+
+/// The level 0…63 of a probability: level + 1 instead of level as often as a uniform `dither` says, without bias.
+#[inline(always)]
+pub(crate) fn level(p: u16, dither: u16) -> u8 {
+    let carry = p.wrapping_mul(LEVELS).overflowing_add(dither).1;
+    high(p, LEVELS) as u8 + u8::from(carry)
+}
+
+/// Levels between the two values of a unit.
+pub(crate) const LEVELS: u16 = 63;
 
 /// The least and the largest 2^16·σ(−|x|) over the true logits that round to `x` (with 0.01 for the rounding of
 /// f32): below the first r is certain to mean the less likely value, above the second the other one.
@@ -61,6 +97,8 @@ pub(crate) trait Decide {
     unsafe fn round(y: &[f32; 32]) -> Self::Logits;
     /// (values, open units), bit c for unit c.
     unsafe fn decide(x: Self::Logits, r: &Random) -> (u32, u32);
+    /// The levels of the probabilities; adds 2^16 times the probabilities to the totals.
+    unsafe fn levels(x: Self::Logits, dither: &Random, totals: &mut Totals) -> [u8; 32];
 }
 
 /// Logits saturate here, at ±16 nats; beyond, the further bits of u decide.
@@ -91,6 +129,17 @@ impl Decide for Portable {
         let signs =
             |v: &[i16; 32]| v.iter().enumerate().fold(0, |bits, (c, &v)| bits | u32::from(v < 0) << c);
         (signs(&value), signs(&open))
+    }
+
+    #[inline(always)]
+    unsafe fn levels(x: Logits, dither: &Random, totals: &mut Totals) -> [u8; 32] {
+        let mut out = [0; 32];
+        for c in 0..32 {
+            let p = probability(x[c]);
+            totals[c] += u32::from(p);
+            out[c] = level(p, dither[c]);
+        }
+        out
     }
 
     #[inline(always)]
@@ -139,6 +188,11 @@ pub(crate) mod x86 {
         unsafe fn decide(x: (__m256i, __m256i), r: &Random) -> (u32, u32) {
             // SAFETY: see above.
             unsafe { decide_256(x, r) }
+        }
+        #[inline(always)]
+        unsafe fn levels(x: (__m256i, __m256i), dither: &Random, totals: &mut Totals) -> [u8; 32] {
+            // SAFETY: see above.
+            unsafe { levels_256(x, dither, totals) }
         }
     }
 
@@ -194,6 +248,13 @@ pub(crate) mod x86 {
     #[inline]
     #[target_feature(enable = "avx2")]
     fn margin_256(x: __m256i, r: __m256i) -> __m256i {
+        let less_likely = high_256(exponential_256(x), _mm256_xor_si256(r, _mm256_set1_epi16(-1)));
+        _mm256_sub_epi16(less_likely, _mm256_srli_epi16(r, 1))
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn exponential_256(x: __m256i) -> __m256i {
         let all = |c: u16| _mm256_set1_epi16(c as i16);
         let a = _mm256_abs_epi16(x);
         let y = _mm256_add_epi16(a, high_256(a, all(LOG2_E)));
@@ -207,9 +268,57 @@ pub(crate) mod x86 {
         let cubic = high_256(f, all(C3));
         let cubic = high_256(f, _mm256_sub_epi16(all(C2), cubic));
         let cubic = high_256(f, _mm256_sub_epi16(all(C1), cubic));
-        let e = high_256(_mm256_sub_epi16(all(ONE), cubic), power);
-        let less_likely = high_256(e, _mm256_xor_si256(r, all(0xffff)));
-        _mm256_sub_epi16(less_likely, _mm256_srli_epi16(r, 1))
+        high_256(_mm256_sub_epi16(all(ONE), cubic), power)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn probability_256(x: __m256i) -> __m256i {
+        let e = _mm256_slli_epi16(exponential_256(x), 1);
+        let mut g = _mm256_set1_epi16(G[4] as i16);
+        for c in [G[3], G[2], G[1], G[0]] {
+            g = _mm256_sub_epi16(_mm256_set1_epi16(c as i16), high_256(e, g));
+        }
+        let turned = _mm256_cmpgt_epi16(x, _mm256_set1_epi16(-1));
+        _mm256_xor_si256(high_256(e, g), turned)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn levels_256((x0, x1): (__m256i, __m256i), dither: &Random, totals: &mut Totals) -> [u8; 32] {
+        let levels = _mm256_set1_epi16(LEVELS as i16);
+        let half = |x: __m256i, h: usize, totals: &mut Totals| {
+            let p = probability_256(x);
+            let (total, dither) = (totals[16 * h..].as_mut_ptr(), dither[16 * h..].as_ptr());
+            // SAFETY: sixteen of the 32 totals and of the 32 dithers, h < 2.
+            let dither = unsafe {
+                for (i, p) in
+                    [_mm256_castsi256_si128(p), _mm256_extracti128_si256(p, 1)].iter().enumerate()
+                {
+                    let at = total.add(8 * i).cast::<__m256i>();
+                    _mm256_storeu_si256(
+                        at,
+                        _mm256_add_epi32(_mm256_loadu_si256(at), _mm256_cvtepu16_epi32(*p)),
+                    );
+                }
+                _mm256_loadu_si256(dither.cast())
+            };
+            // A sum that wraps differs from the saturated one.
+            let fraction = _mm256_mullo_epi16(p, levels);
+            let whole = _mm256_cmpeq_epi16(
+                _mm256_adds_epu16(fraction, dither),
+                _mm256_add_epi16(fraction, dither),
+            );
+            let up = _mm256_andnot_si256(whole, _mm256_set1_epi16(1));
+            _mm256_add_epi16(high_256(p, levels), up)
+        };
+        let packed = _mm256_packus_epi16(half(x0, 0, totals), half(x1, 1, totals));
+        let mut out = [0; 32];
+        // SAFETY: 32 bytes.
+        unsafe {
+            _mm256_storeu_si256(out.as_mut_ptr().cast(), _mm256_permute4x64_epi64(packed, 0b11_01_10_00))
+        };
+        out
     }
 
     #[inline]
@@ -252,6 +361,11 @@ pub(crate) mod x86 {
             // SAFETY: see above.
             unsafe { decide_512(x, r) }
         }
+        #[inline(always)]
+        unsafe fn levels(x: __m512i, dither: &Random, totals: &mut Totals) -> [u8; 32] {
+            // SAFETY: see above.
+            unsafe { levels_512(x, dither, totals) }
+        }
     }
 
     #[inline]
@@ -266,6 +380,15 @@ pub(crate) mod x86 {
     fn decide_512(x: __m512i, r: &Random) -> (u32, u32) {
         // SAFETY: an unaligned load of the whole array.
         let r = unsafe { _mm512_loadu_si512(r.as_ptr().cast()) };
+        let less_likely = high_512(exponential_512(x), _mm512_xor_si512(r, _mm512_set1_epi16(-1)));
+        let d = _mm512_sub_epi16(less_likely, _mm512_srli_epi16(r, 1));
+        let open = _mm512_cmple_epi16_mask(_mm512_abs_epi16(d), _mm512_set1_epi16(OPEN));
+        (_mm512_movepi16_mask(_mm512_xor_si512(x, d)), open)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw")]
+    fn exponential_512(x: __m512i) -> __m512i {
         let all = |c: u16| _mm512_set1_epi16(c as i16);
         let a = _mm512_abs_epi16(x);
         let y = _mm512_add_epi16(a, high_512(a, all(LOG2_E)));
@@ -274,11 +397,43 @@ pub(crate) mod x86 {
         let cubic = high_512(f, all(C3));
         let cubic = high_512(f, _mm512_sub_epi16(all(C2), cubic));
         let cubic = high_512(f, _mm512_sub_epi16(all(C1), cubic));
-        let e = high_512(_mm512_sub_epi16(all(ONE), cubic), power);
-        let less_likely = high_512(e, _mm512_xor_si512(r, all(0xffff)));
-        let d = _mm512_sub_epi16(less_likely, _mm512_srli_epi16(r, 1));
-        let open = _mm512_cmple_epi16_mask(_mm512_abs_epi16(d), _mm512_set1_epi16(OPEN));
-        (_mm512_movepi16_mask(_mm512_xor_si512(x, d)), open)
+        high_512(_mm512_sub_epi16(all(ONE), cubic), power)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw")]
+    fn levels_512(x: __m512i, dither: &Random, totals: &mut Totals) -> [u8; 32] {
+        let e = _mm512_slli_epi16(exponential_512(x), 1);
+        let mut g = _mm512_set1_epi16(G[4] as i16);
+        for c in [G[3], G[2], G[1], G[0]] {
+            g = _mm512_sub_epi16(_mm512_set1_epi16(c as i16), high_512(e, g));
+        }
+        let less_likely = high_512(e, g);
+        let likely = !_mm512_movepi16_mask(x);
+        let p = _mm512_mask_sub_epi16(less_likely, likely, _mm512_set1_epi16(-1), less_likely);
+        let totals = totals.as_mut_ptr();
+        // SAFETY: the 32 totals in two halves, and the 32 dithers.
+        let dither = unsafe {
+            for (i, p) in [_mm512_castsi512_si256(p), _mm512_extracti64x4_epi64(p, 1)].iter().enumerate()
+            {
+                let at = totals.add(16 * i).cast();
+                _mm512_storeu_si512(
+                    at,
+                    _mm512_add_epi32(_mm512_loadu_si512(at), _mm512_cvtepu16_epi32(*p)),
+                );
+            }
+            _mm512_loadu_si512(dither.as_ptr().cast())
+        };
+        let levels = _mm512_set1_epi16(LEVELS as i16);
+        // A sum that wraps is below either of its terms.
+        let wraps =
+            _mm512_cmplt_epu16_mask(_mm512_add_epi16(_mm512_mullo_epi16(p, levels), dither), dither);
+        let level = high_512(p, levels);
+        let level = _mm512_mask_add_epi16(level, wraps, level, _mm512_set1_epi16(1));
+        let mut out = [0; 32];
+        // SAFETY: 32 bytes.
+        unsafe { _mm256_storeu_si256(out.as_mut_ptr().cast(), _mm512_cvtepi16_epi8(level)) };
+        out
     }
 
     #[inline]
@@ -340,6 +495,27 @@ mod tests {
     }
 
     #[test]
+    fn probabilities_are_close() {
+        let (mut worst, mut sum) = (0f64, 0.0);
+        for x in i16::MIN..=i16::MAX {
+            let error =
+                f64::from(probability(x)) / 65536.0 - 1.0 / (1.0 + (-f64::from(x) / 2048.0).exp());
+            worst = worst.max(error.abs());
+            sum += error;
+        }
+        assert!(worst < 1.1e-4 && (sum / 65536.0).abs() < 1e-5, "{worst}, mean {}", sum / 65536.0);
+    }
+
+    /// Over all dithers, a level is on average what it stands for.
+    #[test]
+    fn levels_have_no_bias() {
+        for p in [0, 1, 700, 32768, 65535] {
+            let sum: u64 = (0..=u16::MAX).map(|d| u64::from(level(p, d))).sum();
+            assert_eq!(sum, u64::from(p) * u64::from(LEVELS));
+        }
+    }
+
+    #[test]
     fn margins_fall_with_r() {
         for x in (i16::MIN..=i16::MAX).step_by(251) {
             assert!((1..=u16::MAX).all(|r| margin(x, r) <= margin(x, r - 1)));
@@ -362,7 +538,9 @@ mod tests {
             // SAFETY: the portable version needs nothing; the others are tried where they were detected.
             unsafe {
                 let y = x.map(|x| f32::from(x) * 1.25 + 0.5);
-                let want = (Portable::decide(x, &r), Portable::round(&y));
+                let mut totals = [7; 32];
+                let levels = Portable::levels(x, &r, &mut totals);
+                let want = (Portable::decide(x, &r), Portable::round(&y), levels, totals);
                 if names.contains(&"avx2") {
                     assert_eq!(avx2(&x, &r, &y), want);
                 }
@@ -372,19 +550,23 @@ mod tests {
             }
         }
         #[target_feature(enable = "avx2")]
-        fn avx2(x: &Logits, r: &Random, y: &[f32; 32]) -> ((u32, u32), Logits) {
+        fn avx2(x: &Logits, r: &Random, y: &[f32; 32]) -> ((u32, u32), Logits, [u8; 32], Totals) {
             // SAFETY: this function has the feature.
             unsafe {
                 let (x, y) = (x86::Avx2::load(x), x86::Avx2::round(y));
-                (x86::Avx2::decide(x, r), x86::Avx2::store(y))
+                let mut totals = [7; 32];
+                let levels = x86::Avx2::levels(x, r, &mut totals);
+                (x86::Avx2::decide(x, r), x86::Avx2::store(y), levels, totals)
             }
         }
         #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-        fn avx512(x: &Logits, r: &Random, y: &[f32; 32]) -> ((u32, u32), Logits) {
+        fn avx512(x: &Logits, r: &Random, y: &[f32; 32]) -> ((u32, u32), Logits, [u8; 32], Totals) {
             // SAFETY: this function has the features.
             unsafe {
                 let (x, y) = (x86::Avx512::load(x), x86::Avx512::round(y));
-                (x86::Avx512::decide(x, r), x86::Avx512::store(y))
+                let mut totals = [7; 32];
+                let levels = x86::Avx512::levels(x, r, &mut totals);
+                (x86::Avx512::decide(x, r), x86::Avx512::store(y), levels, totals)
             }
         }
     }

@@ -15,6 +15,7 @@ use crate::math;
 use crate::stream::{Key, Stream};
 use crate::{isa::Isa, lanes::Lanes};
 use decide::{Decide, Logits, Portable, Random};
+pub(crate) use decide::{LEVELS, level};
 use rand::rand_core::Rng;
 
 /// Columns that share a stream.
@@ -54,33 +55,43 @@ pub(crate) trait Source {
     fn exact(&self, row: usize, column: usize) -> f64;
 }
 
-/// Draws `out.len()` rows of 32 units.
-pub(crate) fn sample<S: Source>(isa: Isa, source: &S, noise: &mut Noise, out: &mut [u32]) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    {
-        use crate::isa::Level;
-        use decide::x86;
-        #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
-        fn avx2<S: Source>(source: &S, noise: &mut Noise, out: &mut [u32]) {
-            // SAFETY: this function has the features that the decision needs.
-            unsafe { rows::<x86::Avx2, S>(source, noise, out) }
+/// A function that runs `$body` with the decision of the instruction set named by its first argument.
+macro_rules! decided {
+    ($(#[$attr:meta])* $vis:vis fn $name:ident $(<$S:ident>)? ($($arg:ident: $ty:ty),*) $(-> $ret:ty)? => $body:ident) => {
+        $(#[$attr])*
+        $vis fn $name $(<$S: Source>)? (isa: Isa, $($arg: $ty),*) $(-> $ret)? {
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            {
+                use crate::isa::Level;
+                use decide::x86;
+                #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
+                fn avx2 $(<$S: Source>)? ($($arg: $ty),*) $(-> $ret)? {
+                    // SAFETY: this function has the features that the decision needs.
+                    unsafe { $body::<x86::Avx2 $(, $S)?>($($arg),*) }
+                }
+                #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,avx512f,avx512bw,avx512dq,avx512vl")]
+                fn avx512 $(<$S: Source>)? ($($arg: $ty),*) $(-> $ret)? {
+                    // SAFETY: this function has the features that the decision needs.
+                    unsafe { $body::<x86::Avx512 $(, $S)?>($($arg),*) }
+                }
+                match isa.level() {
+                    Level::Portable => {}
+                    // SAFETY: an `Isa` of this level exists only if its features were detected.
+                    Level::Avx2 => return unsafe { avx2($($arg),*) },
+                    // SAFETY: as above.
+                    Level::Avx512 => return unsafe { avx512($($arg),*) },
+                }
+            }
+            let _ = isa;
+            // SAFETY: the portable decision needs no feature.
+            unsafe { $body::<Portable $(, $S)?>($($arg),*) }
         }
-        #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,avx512f,avx512bw,avx512dq,avx512vl")]
-        fn avx512<S: Source>(source: &S, noise: &mut Noise, out: &mut [u32]) {
-            // SAFETY: this function has the features that the decision needs.
-            unsafe { rows::<x86::Avx512, S>(source, noise, out) }
-        }
-        match isa.level() {
-            Level::Portable => {}
-            // SAFETY: an `Isa` of this level exists only if its features were detected.
-            Level::Avx2 => return unsafe { avx2(source, noise, out) },
-            // SAFETY: as above.
-            Level::Avx512 => return unsafe { avx512(source, noise, out) },
-        }
-    }
-    let _ = isa;
-    // SAFETY: the portable decision needs no feature.
-    unsafe { rows::<Portable, S>(source, noise, out) }
+    };
+}
+
+decided! {
+    /// Draws `out.len()` rows of 32 units.
+    pub(crate) fn sample<S>(source: &S, noise: &mut Noise, out: &mut [u32]) => rows
 }
 
 /// # Safety
@@ -152,33 +163,59 @@ pub(crate) fn pack(sampled: &[u32], rows: usize, n: usize, out: &mut [u64]) {
     }
 }
 
-/// Goes through all logits and all random numbers: (wrong decisions, open ones).
-pub(crate) fn check_every_decision(isa: Isa) -> (u64, u64) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    {
-        use crate::isa::Level;
-        use decide::x86;
-        #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
-        fn avx2() -> (u64, u64) {
-            // SAFETY: this function has the features that the decision needs.
-            unsafe { every_decision::<x86::Avx2>() }
-        }
-        #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,avx512f,avx512bw,avx512dq,avx512vl")]
-        fn avx512() -> (u64, u64) {
-            // SAFETY: this function has the features that the decision needs.
-            unsafe { every_decision::<x86::Avx512>() }
-        }
-        match isa.level() {
-            Level::Portable => {}
-            // SAFETY: an `Isa` of this level exists only if its features were detected.
-            Level::Avx2 => return unsafe { avx2() },
-            // SAFETY: as above.
-            Level::Avx512 => return unsafe { avx512() },
-        }
+decided! {
+    /// The conditional means of `out.len()` rows as levels, rounded up where `dither` says so; adds 2^16 times the means
+    /// to the totals.
+    pub(crate) fn levels<S>(source: &S, dither: &Dither, out: &mut [[u8; COLUMNS]], totals: &mut [u32; COLUMNS]) => level_rows
+}
+
+/// Thresholds that are evenly spread over the rows: multiples of the golden ratio along them, and of another irrational
+/// number across columns, modulo 1.
+pub(crate) struct Dither {
+    across: Random,
+    first: usize,
+}
+
+impl Dither {
+    /// For a block of columns and the rows from `first` on.
+    pub(crate) fn new(column: usize, first: usize) -> Self {
+        let at = |c: usize| leading(((COLUMNS * column + c) as u32).wrapping_mul(0x85eb_ca6b));
+        Self { across: std::array::from_fn(at), first }
     }
-    let _ = isa;
-    // SAFETY: the portable decision needs no feature.
-    unsafe { every_decision::<Portable>() }
+
+    #[inline(always)]
+    pub(crate) fn row(&self, row: usize) -> Random {
+        let along = leading(((self.first + row) as u32).wrapping_mul(0x9e37_79b9));
+        let mut out = self.across;
+        out.iter_mut().for_each(|x| *x = x.wrapping_add(along));
+        out
+    }
+}
+
+/// The first 16 bits of a fraction.
+#[inline(always)]
+fn leading(x: u32) -> u16 {
+    (x >> 16) as u16
+}
+
+/// # Safety
+/// The instruction set of `D` must be present.
+#[inline(always)]
+unsafe fn level_rows<D: Decide, S: Source>(
+    source: &S,
+    dither: &Dither,
+    out: &mut [[u8; COLUMNS]],
+    totals: &mut [u32; COLUMNS],
+) {
+    for (row, out) in out.iter_mut().enumerate() {
+        // SAFETY: the caller's promise.
+        *out = unsafe { D::levels(source.rounded::<D>(row), &dither.row(row), totals) };
+    }
+}
+
+decided! {
+    /// Goes through all logits and all random numbers: (wrong decisions, open ones).
+    pub(crate) fn check_every_decision() -> (u64, u64) => every_decision
 }
 
 /// # Safety

@@ -1,6 +1,7 @@
 //! Transposition of a packed bit matrix, 64 × 64 bits at a time.
 
 use super::{Rows, words};
+use crate::isa::{Isa, multiversion};
 
 /// Words that [`transpose`] writes for `x`.
 pub fn transpose_words(x: Rows<'_>) -> usize {
@@ -13,42 +14,62 @@ pub fn transpose_words(x: Rows<'_>) -> usize {
 /// If `out` is not [`transpose_words`]`(x)` long.
 pub fn transpose(x: Rows<'_>, out: &mut [u64]) {
     assert_eq!(out.len(), transpose_words(x), "bit transpose: wrong length");
-    let out_stride = words(x.rows());
-    if out_stride == 0 {
-        return;
-    }
-    for (q, out) in out.chunks_mut(64 * out_stride).enumerate() {
-        for r in 0..out_stride {
-            let mut columns = [0; 64];
-            tile(x, 64 * r, q, &mut columns);
-            for (out, column) in out.iter_mut().skip(r).step_by(out_stride).zip(columns) {
-                *out = column;
-            }
+    let stride = words(x.rows());
+    for_each_tile(Isa::detect(), x, |r, q, columns| {
+        let out = out[64 * q * stride..].iter_mut().skip(r).step_by(stride);
+        out.zip(columns).for_each(|(out, column)| *out = *column);
+    });
+}
+
+/// Writes the transpose of `x` with the words of 64 rows side by side: word `r·bits + j` holds column j over the rows
+/// from 64r on.
+///
+/// # Panics
+/// If `out` is not [`transpose_words`]`(x)` long.
+pub(crate) fn transpose_by_word(x: Rows<'_>, out: &mut [u64]) {
+    assert_eq!(out.len(), transpose_words(x), "bit transpose: wrong length");
+    let n = x.bits();
+    for_each_tile(Isa::detect(), x, |r, q, columns| {
+        let width = 64.min(n - 64 * q);
+        out[r * n + 64 * q..][..width].copy_from_slice(&columns[..width]);
+    });
+}
+
+/// Calls `f(r, q, columns)` with the 64 columns of word q over the 64 rows from 64r on, for all r and q.
+pub(super) fn for_each_tile(isa: Isa, x: Rows<'_>, mut f: impl FnMut(usize, usize, &[u64; 64])) {
+    let mut tile = [0; 64];
+    for r in 0..words(x.rows()) {
+        for q in 0..x.stride() {
+            tile.fill(0);
+            let rows = x.data()[64 * r * x.stride()..].chunks(x.stride());
+            tile.iter_mut().zip(rows).for_each(|(out, row)| *out = row[q]);
+            transpose_64(isa, &mut tile);
+            f(r, q, &tile);
         }
     }
 }
 
-/// The 64 columns of word `q` over the 64 rows from `first` on; absent rows count as zero.
-pub(super) fn tile(x: Rows<'_>, first: usize, q: usize, out: &mut [u64; 64]) {
-    out.fill(0);
-    for (out, row) in out.iter_mut().zip(x.data()[first * x.stride()..].chunks(x.stride())) {
-        *out = row[q];
+multiversion! {
+    /// Transposes a 64 × 64 tile by swapping ever smaller off-diagonal squares (Hacker's Delight, 7-3).
+    fn transpose_64(tile: &mut [u64; 64]) {
+        swap::<32>(tile, 0x0000_0000_ffff_ffff);
+        swap::<16>(tile, 0x0000_ffff_0000_ffff);
+        swap::<8>(tile, 0x00ff_00ff_00ff_00ff);
+        swap::<4>(tile, 0x0f0f_0f0f_0f0f_0f0f);
+        swap::<2>(tile, 0x3333_3333_3333_3333);
+        swap::<1>(tile, 0x5555_5555_5555_5555);
     }
-    transpose_64(out);
 }
 
-/// Transposes a 64 × 64 tile by swapping ever smaller off-diagonal squares (Hacker's Delight, 7-3).
-fn transpose_64(tile: &mut [u64; 64]) {
-    let (mut width, mut mask) = (32, 0x0000_0000_ffff_ffff_u64);
-    while width != 0 {
-        let mut k = 0;
-        while k < 64 {
-            let swap = ((tile[k] >> width) ^ tile[k + width]) & mask;
-            tile[k + width] ^= swap;
-            tile[k] ^= swap << width;
-            k = (k + width + 1) & !width;
+/// Swaps the off-diagonal squares of `WIDTH` rows.
+#[inline(always)]
+fn swap<const WIDTH: usize>(tile: &mut [u64; 64], mask: u64) {
+    for pair in tile.chunks_exact_mut(2 * WIDTH) {
+        let (upper, lower) = pair.split_at_mut(WIDTH);
+        for (upper, lower) in upper.iter_mut().zip(lower) {
+            let swap = ((*upper >> WIDTH) ^ *lower) & mask;
+            *lower ^= swap;
+            *upper ^= swap << WIDTH;
         }
-        width >>= 1;
-        mask ^= mask << width;
     }
 }

@@ -1,14 +1,12 @@
 //! Conditional means as small integers: the form in which moments take them.
 //!
-//! Means in \[0,1\] are shifted to \[−½,½\] and rounded to 1/254, means in \[−1,1\] to 1/127, so that 256 rows add
-//! up within 16 bits. Rounding is dithered with a different threshold for every row and column, evenly spread over
-//! the rows, so that it has no bias: a mean of 1/5000 counts once in some rows rather than never. What it adds to
-//! the variance of a mean is 5·10⁻⁶ of what sampling the unit would add.
+//! Means are rounded to one of 64 levels between the two values of a unit, so that four rows add up within a byte.
+//! Rounding is dithered with a different threshold for every row and column, evenly spread over the rows, so that it
+//! has no bias: a mean of 1/5000 counts as one level in some rows rather than never. What it adds to the variance of
+//! a mean is at most 1/63 of what sampling the unit would add, and 1/4000 of it on average over \[0,1\].
 
-use super::vector::{Row, Wide};
-use crate::bernoulli::COLUMNS;
-use crate::isa::{Isa, multiversion};
-use crate::math;
+use super::vector::Levels;
+use crate::bernoulli::{COLUMNS, Dither, LEVELS, level};
 use crate::strip::Strips;
 
 /// Where conditional means lie.
@@ -20,30 +18,15 @@ pub enum Range {
     Spin,
 }
 
-/// 1.5·2^23: a sum with it has its integer part in the low bits, rounded to nearest.
-const MAGIC: f32 = 12_582_912.0;
-/// Largest rounded mean.
-const TOP: f32 = 127.0;
 /// Words of 64 rows whose sums stay within 16 bits.
-pub(super) const WORDS_PER_FLUSH: usize = 4;
-/// Rows whose means are summed in f32 before they go to f64.
-const PART: usize = 64;
+pub(super) const WORDS_PER_FLUSH: usize = 8;
 
 impl Range {
-    /// (shift, steps per unit): a mean m is stored as steps·(m − shift).
+    /// (shift, size): a mean is shift + size·p, p the probability of the larger value.
     pub(super) fn line(self) -> (f32, f32) {
         match self {
-            Self::Binary => (0.5, 2.0 * TOP),
-            Self::Spin => (0.0, TOP),
-        }
-    }
-
-    /// σ or tanh.
-    #[inline(always)]
-    fn mean(self, field: f32) -> f32 {
-        match self {
-            Self::Binary => math::f32::sigmoid(field),
-            Self::Spin => math::f32::tanh(field),
+            Self::Binary => (0.0, 1.0),
+            Self::Spin => (-1.0, 2.0),
         }
     }
 }
@@ -55,7 +38,7 @@ pub struct Means {
     pub(super) rows: usize,
     pub(super) n: usize,
     /// Blocks of 32 columns, each with all rows.
-    pub(super) rounded: Vec<Row>,
+    pub(super) rounded: Vec<Levels>,
     sums: Vec<f64>,
 }
 
@@ -66,16 +49,31 @@ impl Means {
     /// If `means` is not rows × n long.
     pub fn new(means: &[f32], rows: usize, n: usize, range: Range) -> Self {
         assert_eq!(means.len(), rows * n, "means: they do not fit rows × n");
-        let isa = Isa::detect();
         let mut out = Self::zeros(range, rows, n);
-        out.fill(1, |writer| {
-            for column in 0..n.div_ceil(COLUMNS) {
-                // SAFETY: nobody else writes.
-                let (rounded, sums) = unsafe { writer.block(column, 0, 0, rows) };
-                round_given(isa, means, n, column, range, rounded, sums);
+        let (shift, size) = range.line();
+        out.sums = vec![0.0; n];
+        for j in 0..n {
+            let dither = Dither::new(j / COLUMNS, 0);
+            for r in 0..rows {
+                let m = means[r * n + j];
+                let p = ((m - shift) / size * 65536.0).round() as u16;
+                out.rounded[j / COLUMNS * rows + r][j % COLUMNS] = level(p, dither.row(r)[j % COLUMNS]);
+                out.sums[j] += f64::from(m);
             }
-        });
+        }
         out
+    }
+
+    /// The mean of unit `j` in row `r`, as rounded.
+    ///
+    /// # Panics
+    /// If there is no such row or unit.
+    pub fn rounded(&self, r: usize, j: usize) -> f32 {
+        assert!(r < self.rows && j < self.n, "means: no such row or unit");
+        let (shift, size) = self.range.line();
+        shift
+            + size * f32::from(self.rounded[j / COLUMNS * self.rows + r][j % COLUMNS])
+                / f32::from(LEVELS)
     }
 
     /// Sums over the rows, one per column.
@@ -84,28 +82,33 @@ impl Means {
     }
 
     pub(super) fn zeros(range: Range, rows: usize, n: usize) -> Self {
-        let rounded = vec![Row::default(); n.div_ceil(COLUMNS) * rows];
+        let rounded = vec![[0; COLUMNS]; n.div_ceil(COLUMNS) * rows];
         Self { range, rows, n, rounded, sums: Vec::new() }
     }
 
-    /// Lets `write` fill the blocks of columns and chunks of rows, then adds the sums of the chunks.
+    /// Lets `write` fill the blocks of columns and chunks of rows, then adds the totals of the chunks.
     pub(super) fn fill(&mut self, chunks: usize, write: impl FnOnce(&Writer<'_>)) {
         let columns = self.n.div_ceil(COLUMNS);
-        let mut sums = vec![[0.0; COLUMNS]; columns * chunks];
+        let mut totals = vec![[0; COLUMNS]; columns * chunks];
         write(&Writer {
             rounded: Strips::new(&mut self.rounded, self.rows),
-            sums: Strips::new(&mut sums, columns),
+            totals: Strips::new(&mut totals, columns),
         });
-        let total =
-            |j: usize| sums.iter().skip(j / COLUMNS).step_by(columns).map(|s| s[j % COLUMNS]).sum();
-        self.sums = (0..self.n).map(total).collect();
+        let (shift, size) = self.range.line();
+        let mean_sum = |j: usize| {
+            let chunks = totals.iter().skip(j / COLUMNS).step_by(columns);
+            let total: u64 = chunks.map(|t| u64::from(t[j % COLUMNS])).sum();
+            f64::from(shift) * self.rows as f64 + f64::from(size) * total as f64 / 65536.0
+        };
+        self.sums = (0..self.n).map(mean_sum).collect();
     }
 }
 
 /// Where tasks put the blocks of [`Means`].
 pub(super) struct Writer<'a> {
-    rounded: Strips<'a, Row>,
-    sums: Strips<'a, [f64; COLUMNS]>,
+    rounded: Strips<'a, Levels>,
+    /// 2^16 times the sums of probabilities, for each chunk of rows.
+    totals: Strips<'a, [u32; COLUMNS]>,
 }
 
 impl Writer<'_> {
@@ -120,86 +123,10 @@ impl Writer<'_> {
         chunk: usize,
         first: usize,
         rows: usize,
-    ) -> (&mut [Row], &mut [f64; COLUMNS]) {
+    ) -> (&mut [Levels], &mut [u32; COLUMNS]) {
         // SAFETY: the caller promises that the block is its own.
         unsafe {
-            (self.rounded.segment(column, first, rows), &mut self.sums.segment(chunk, column, 1)[0])
+            (self.rounded.segment(column, first, rows), &mut self.totals.segment(chunk, column, 1)[0])
         }
-    }
-}
-
-/// Rounds the rows that `mean` gives; `first` is the number of the first, which the dither follows.
-#[inline(always)]
-fn round(
-    range: Range,
-    column: usize,
-    first: usize,
-    mean: impl Fn(usize) -> [f32; COLUMNS],
-    out: &mut [Row],
-    sums: &mut [f64; COLUMNS],
-) {
-    let (shift, steps) = range.line();
-    // Multiples of the golden ratio along the rows, and of another irrational number across columns, modulo 1.
-    let across: [u32; COLUMNS] =
-        std::array::from_fn(|c| ((COLUMNS * column + c) as u32).wrapping_mul(0x85eb_ca6b));
-    for (part, out) in out.chunks_mut(PART).enumerate() {
-        let mut part_sums = [0f32; COLUMNS];
-        for (r, out) in out.iter_mut().enumerate() {
-            let row = PART * part + r;
-            let m = mean(row);
-            let along = ((first + row) as u32).wrapping_mul(0x9e37_79b9);
-            for c in 0..COLUMNS {
-                part_sums[c] += m[c];
-                let weyl = along.wrapping_add(across[c]);
-                // In [−½, ½): rounding to nearest after adding it rounds up as often as the fraction says.
-                let dither = (weyl >> 8) as f32 * (1.0 / 16_777_216.0) - 0.5;
-                let x = (m[c] - shift) * steps + dither;
-                let x = if x > TOP { TOP } else { x };
-                let x = if x < -TOP { -TOP } else { x };
-                out.0[c] = (x + MAGIC).to_bits() as i16;
-            }
-        }
-        sums.iter_mut().zip(part_sums).for_each(|(s, x)| *s += f64::from(x));
-    }
-}
-
-multiversion! {
-    fn round_given(means: &[f32], n: usize, column: usize, range: Range, out: &mut [Row], sums: &mut [f64; COLUMNS]) {
-        let j = COLUMNS * column;
-        let width = COLUMNS.min(n - j);
-        let mean = |r: usize| {
-            let mut m = [range.line().0; COLUMNS];
-            m[..width].copy_from_slice(&means[r * n + j..][..width]);
-            m
-        };
-        round(range, column, 0, mean, out, sums);
-    }
-}
-
-multiversion! {
-    /// The means of fields (sum + bias)·scale.
-    pub(super) fn round_narrow(fields: &[Row], bias: &Row, scale: f32, column: usize, first: usize, range: Range, out: &mut [Row], sums: &mut [f64; COLUMNS]) {
-        let mean = |r: usize| {
-            let mut m = [0.0; COLUMNS];
-            for ((m, &sum), &bias) in m.iter_mut().zip(&fields[r].0).zip(&bias.0) {
-                *m = range.mean((i32::from(sum) + i32::from(bias)) as f32 * scale);
-            }
-            m
-        };
-        round(range, column, first, mean, out, sums);
-    }
-}
-
-multiversion! {
-    /// The means of fields sum·scale.
-    pub(super) fn round_wide(fields: &[Wide], scale: f32, column: usize, first: usize, range: Range, out: &mut [Row], sums: &mut [f64; COLUMNS]) {
-        let mean = |r: usize| {
-            let mut m = [0.0; COLUMNS];
-            for (m, &sum) in m.iter_mut().zip(&fields[r].0) {
-                *m = range.mean(sum as f32 * scale);
-            }
-            m
-        };
-        round(range, column, first, mean, out, sums);
     }
 }

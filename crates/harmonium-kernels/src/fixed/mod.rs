@@ -10,6 +10,7 @@
 //! [`TOLERANCE`] the coupling says so ([`Coupling::is_trusted`]) and the caller takes the f32 products of
 //! [`crate::Real`] with [`crate::Real::sample_bits`].
 
+mod bytes;
 mod coupling;
 mod field;
 mod means;
@@ -23,7 +24,8 @@ mod vector;
 pub use coupling::{Coupling, Direction, TOLERANCE};
 pub use field::{Field, Input, States};
 pub use means::{Means, Range};
-pub use outer::{Write, bits_means};
+pub(crate) use outer::Sums;
+pub use outer::{Product, Strip, WIDTH, Write, bits_means, map_strips};
 pub(crate) use vector::{Row, Wide};
 
 /// A layer as one end of a coupling.

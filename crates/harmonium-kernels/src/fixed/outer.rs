@@ -1,16 +1,19 @@
-//! Moments Σ_rows v·mᵀ of bits and rounded conditional means in 16-bit integers.
+//! Moments Σ_rows v·mᵀ of bits and rounded conditional means, strip by strip of 32 columns.
 //!
 //! The kernel of the fields with roles swapped: the rows of the batch are the inputs, the units of v the
 //! batch. The shift of the means comes back as a multiple of the number of ones of a unit.
 
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use super::bytes;
 use super::means::{Means, WORDS_PER_FLUSH};
 use super::table::{ENTRIES, Mode, add_words};
-use super::vector::Wide;
+use super::vector::{Levels, Row, Wide};
+use crate::bernoulli::LEVELS;
 use crate::bits::{self, Rows, Values};
-use crate::isa::{Isa, multiversion};
+use crate::isa::{Isa, Level, multiversion};
 use crate::prefetch::prefetch;
 use crate::scratch;
-use crate::strip::{Strips, for_each_task};
+use crate::strip::{Columns, map_tasks, split_columns};
 
 /// Rows between a hint and the use of the line.
 const AHEAD: usize = 12;
@@ -24,101 +27,251 @@ pub enum Write {
     Add,
 }
 
-/// out ← \[out +\] scale · VᵀM with V (rows × k) of bits read as `values`, M (rows × n) of conditional means, out
-/// row-major (k × n).
+/// 32 columns of one row of a sum of products.
+#[repr(C, align(64))]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Strip(pub [f32; WIDTH]);
+
+/// scale · VᵀM with V (rows × k) of bits read as `values`, M (rows × n) of conditional means.
 ///
 /// The means being rounded without bias, the error of a sum over B rows is below √(B/12) of their steps in root
 /// mean square. For the exact sum use [`crate::moments::add_bits_outer`].
+#[derive(Clone, Copy, Debug)]
+pub struct Product<'a> {
+    /// V.
+    pub v: Rows<'a>,
+    /// What its bits stand for.
+    pub values: Values,
+    /// M.
+    pub means: &'a Means,
+    /// The factor.
+    pub scale: f32,
+}
+
+/// Columns of a strip.
+pub const WIDTH: usize = 32;
+
+/// Gives `f(j, strip, part)` columns j…j+31 of the sum of the products, one row of the strip for each unit of V, with one of
+/// the `parts` for each strip; columns from n on mean nothing. Strips are made on the threads of the current pool.
+///
+/// # Panics
+/// If there is no product, the shapes do not fit, or there are more or fewer parts than strips.
+pub fn map_strips<S: Send, R: Send>(
+    products: &[Product<'_>],
+    parts: Vec<S>,
+    f: impl Fn(usize, &[Strip], S) -> R + Send + Sync,
+) -> Vec<R> {
+    let (k, n) = (products[0].v.bits(), products[0].means.n);
+    for p in products {
+        assert_eq!((p.v.bits(), p.means.n), (k, n), "moments: products of other shapes");
+        assert_eq!(p.means.rows, p.v.rows(), "moments: other numbers of rows");
+    }
+    assert_eq!(parts.len(), n.div_ceil(WIDTH), "moments: one part for each strip");
+    let isa = Isa::detect();
+    let turned: Vec<_> = products.iter().map(|p| Turned::new(isa, p.v)).collect();
+    let rows: usize = products.iter().map(|p| p.v.rows()).sum();
+    map_tasks(parts, rows * k * n / 160, |column, part| {
+        let mut scratch = scratch::take();
+        let (sums, strip) = scratch.strip(k);
+        let mut write = Write::Set;
+        for (p, v) in products.iter().zip(&turned) {
+            let levels = &p.means.rounded[column * p.v.rows()..][..p.v.rows()];
+            v.add_levels(isa, levels, sums);
+            finish(isa, p, column, &v.ones, &sums.wide[..k], write, strip);
+            write = Write::Add;
+        }
+        f(WIDTH * column, strip, part)
+    })
+}
+
+/// out ← \[out +\] the product, row-major (k × n).
 ///
 /// # Panics
 /// If the shapes do not fit.
-pub fn bits_means(
-    v: Rows<'_>,
-    values: Values,
-    means: &Means,
-    scale: f32,
-    write: Write,
-    out: &mut [f32],
-) {
-    let (rows, k, n) = (v.rows(), v.bits(), means.n);
-    assert_eq!(means.rows, rows, "moments: other numbers of rows");
-    assert_eq!(out.len(), k * n, "moments: output does not fit bits × n");
-    if write == Write::Set && rows == 0 {
-        out.fill(0.0);
-    }
-    if rows == 0 || k == 0 || n == 0 {
+pub fn bits_means(product: Product<'_>, write: Write, out: &mut [f32]) {
+    let n = product.means.n;
+    assert_eq!(out.len(), product.v.bits() * n, "moments: output does not fit bits × n");
+    if n == 0 {
         return;
     }
     let isa = Isa::detect();
-    let mut shared = scratch::take();
-    let words = bits::words(rows);
-    let (transposed, by_word) = shared.columns(2 * k * words).split_at_mut(k * words);
-    bits::transpose(v, transposed);
-    for (q, column) in by_word.chunks_exact_mut(k).enumerate() {
-        for (out, &word) in column.iter_mut().zip(transposed[q..].iter().step_by(words)) {
-            *out = word;
-        }
-    }
-    let ones: Vec<u32> =
-        transposed.chunks_exact(words).map(|unit| unit.iter().map(|w| w.count_ones()).sum()).collect();
-    let by_word = &*by_word;
-    let (shift, steps) = means.range.line();
-    // A spin is 2·bit − 1.
-    let (factor, all) = if values == Values::Spin { (2.0, -scale) } else { (1.0, 0.0) };
-    let line = (factor * scale / steps, factor * scale * shift);
-    let out = Strips::new(out, n);
-    for_each_task(n.div_ceil(32), rows * k * n / 160, |column| {
-        let j = 32 * column;
-        let mut scratch = scratch::take();
-        let (table, narrow, wide) = scratch.sums(ENTRIES, k);
-        wide.fill(Wide::default());
-        let rounded = &means.rounded[column * rows..][..rows];
-        for (q, (words, rounded)) in by_word.chunks_exact(k).zip(rounded.chunks(64)).enumerate() {
-            let last = 64 * (q + 1) >= rows;
-            let flush = last || q % WORDS_PER_FLUSH == WORDS_PER_FLUSH - 1;
-            let mode = Mode { fresh: q % WORDS_PER_FLUSH == 0, flush: flush.then_some(0) };
-            if k < 48 {
-                add_words::<4>(isa, rounded, words, mode, table, narrow, wide);
-            } else {
-                add_words::<5>(isa, rounded, words, mode, table, narrow, wide);
-            }
-        }
-        let mut offset = [0.0; 32];
-        offset.iter_mut().zip(&means.sums()[j..]).for_each(|(o, &sum)| *o = all * sum as f32);
-        finish(isa, wide, &ones, line, &offset, (j, 32.min(n - j)), n, write, &out);
+    map_strips(&[product], split_columns(out, n, WIDTH), |_, strip, mut out| {
+        copy(isa, strip, write, &mut out);
     });
 }
 
 multiversion! {
-    fn finish(sums: &[Wide], ones: &[u32], line: (f32, f32), offset: &[f32; 32], columns: (usize, usize), n: usize, write: Write, out: &Strips<'_, f32>) {
-        let ((scale, shift), (j, width)) = (line, columns);
-        for (i, (sums, &ones)) in sums.iter().zip(ones).enumerate() {
-            let constant = shift * ones as f32;
-            // SAFETY: this task alone writes the columns j..j+width.
-            let out = unsafe { out.segment(i, j, width) };
-            prefetch(out, AHEAD * n);
-            prefetch(out, AHEAD * n + 16);
-            let whole = <&mut [f32; 32]>::try_from(&mut *out);
-            match (write, whole) {
-                (Write::Set, Ok(out)) => set(&sums.0, scale, constant, offset, out),
-                (Write::Set, Err(_)) => set(&sums.0, scale, constant, offset, out),
-                (Write::Add, Ok(out)) => add(&sums.0, scale, constant, offset, out),
-                (Write::Add, Err(_)) => add(&sums.0, scale, constant, offset, out),
+    fn copy(strip: &[Strip], write: Write, out: &mut Columns<'_, f32>) {
+        for (i, strip) in strip.iter().enumerate() {
+            let out = out.row(i);
+            match (write, <&mut [f32; WIDTH]>::try_from(&mut *out)) {
+                (Write::Set, Ok(out)) => *out = strip.0,
+                (Write::Set, Err(_)) => out.copy_from_slice(&strip.0[..out.len()]),
+                (Write::Add, Ok(out)) => out.iter_mut().zip(&strip.0).for_each(|(o, x)| *o += x),
+                (Write::Add, Err(_)) => out.iter_mut().zip(&strip.0).for_each(|(o, x)| *o += x),
             }
         }
     }
 }
 
-#[inline(always)]
-fn set(sums: &[i32; 32], scale: f32, constant: f32, offset: &[f32; 32], out: &mut [f32]) {
-    for ((out, &sum), offset) in out.iter_mut().zip(sums).zip(offset) {
-        *out = scale * sum as f32 + (constant + offset);
+/// The states with the rows of the batch as inputs.
+struct Turned {
+    rows: usize,
+    /// Word r·k + i: unit i over the 64 rows from 64r on.
+    words: Vec<u64>,
+    /// Set bits of every unit.
+    ones: Vec<u32>,
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    index: Vec<bytes::Index>,
+}
+
+/// Buffers for the sums of one strip.
+#[derive(Default)]
+pub(crate) struct Sums {
+    table: Vec<Row>,
+    narrow: Vec<Row>,
+    wide: Vec<Wide>,
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    tables: Vec<bytes::Table>,
+    /// By columns.
+    columns: Vec<i32>,
+}
+
+impl Turned {
+    fn new(isa: Isa, v: Rows<'_>) -> Self {
+        let (rows, k) = (v.rows(), v.bits());
+        let mut words = vec![0; bits::transpose_words(v)];
+        bits::transpose_by_word(v, &mut words);
+        let mut ones = vec![0; k];
+        for words in words.chunks_exact(k.max(1)) {
+            ones.iter_mut().zip(words).for_each(|(n, word)| *n += word.count_ones());
+        }
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        let index = match isa.level() {
+            // SAFETY: an `Isa` of this level exists only if its features were detected.
+            Level::Avx512 => unsafe { bytes::index(&words, rows, k) },
+            _ => Vec::new(),
+        };
+        let _ = isa;
+        Self {
+            rows,
+            words,
+            ones,
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            index,
+        }
+    }
+
+    /// sums.wide\[i\] ← Σ_r v_ri·level_r.
+    fn add_levels(&self, isa: Isa, levels: &[Levels], sums: &mut Sums) {
+        let k = self.ones.len();
+        sums.wide.resize(k, Wide::default());
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        if isa.level() == Level::Avx512 {
+            // SAFETY: an `Isa` of this level exists only if its features were detected.
+            unsafe {
+                bytes::add_levels(
+                    levels,
+                    &self.index,
+                    &mut sums.tables,
+                    &mut sums.columns,
+                    &mut sums.wide,
+                );
+            }
+            return;
+        }
+        sums.wide.fill(Wide::default());
+        sums.table.resize(ENTRIES, Row::default());
+        sums.narrow.resize(k, Row::default());
+        for (q, (words, levels)) in self.words.chunks_exact(k.max(1)).zip(levels.chunks(64)).enumerate()
+        {
+            let last = 64 * (q + 1) >= self.rows;
+            let flush = last || q % WORDS_PER_FLUSH == WORDS_PER_FLUSH - 1;
+            let mode = Mode { fresh: q % WORDS_PER_FLUSH == 0, flush: flush.then_some(0) };
+            let mut wide_levels = [Row::default(); 64];
+            for (row, levels) in wide_levels.iter_mut().zip(levels) {
+                row.0.iter_mut().zip(levels).for_each(|(x, level)| *x = i16::from(*level));
+            }
+            let w = &wide_levels[..levels.len()];
+            let Sums { table, narrow, wide, .. } = &mut *sums;
+            if k < 48 {
+                add_words::<4>(isa, w, words, mode, table, narrow, wide);
+            } else {
+                add_words::<5>(isa, w, words, mode, table, narrow, wide);
+            }
+        }
     }
 }
 
-#[inline(always)]
-fn add(sums: &[i32; 32], scale: f32, constant: f32, offset: &[f32; 32], out: &mut [f32]) {
-    for ((out, &sum), offset) in out.iter_mut().zip(sums).zip(offset) {
-        *out += scale * sum as f32 + (constant + offset);
+/// strip ← \[strip +\] the sums of levels in units of the product.
+fn finish(
+    isa: Isa,
+    p: &Product<'_>,
+    column: usize,
+    ones: &[u32],
+    sums: &[Wide],
+    write: Write,
+    strip: &mut [Strip],
+) {
+    let (shift, size) = p.means.range.line();
+    // A spin is 2·bit − 1.
+    let (factor, all) = if p.values == Values::Spin { (2.0, -p.scale) } else { (1.0, 0.0) };
+    let mut offset = [0.0; 32];
+    let totals = &p.means.sums()[32 * column..];
+    offset.iter_mut().zip(totals).for_each(|(o, &sum)| *o = all * sum as f32);
+    let line = (factor * p.scale * size / f32::from(LEVELS), factor * p.scale * shift);
+    scaled(isa, sums, ones, line, &offset, write, strip);
+}
+
+multiversion! {
+    fn scaled(sums: &[Wide], ones: &[u32], line: (f32, f32), offset: &[f32; 32], write: Write, strip: &mut [Strip]) {
+        let (scale, shift) = line;
+        for (i, (&ones, strip)) in ones.iter().zip(strip).enumerate() {
+            // A hint to the processor, and to the compiler, which else takes eight rows at a time, by gathering.
+            prefetch(sums, i + AHEAD);
+            let sums = &sums[i];
+            let constant = shift * ones as f32;
+            let mut x = Strip::default();
+            for ((x, &sum), offset) in x.0.iter_mut().zip(&sums.0).zip(offset) {
+                *x = scale * sum as f32 + (constant + offset);
+            }
+            match write {
+                Write::Set => *strip = x,
+                Write::Add => strip.0.iter_mut().zip(x.0).for_each(|(out, x)| *out += x),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stream::mix;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn every_instruction_set_sums_levels_alike(seed: u64, rows in 0usize..1200, k in 1usize..300) {
+            let at = |i: usize| mix(mix(seed) ^ i as u64);
+            let mut v: Vec<u64> = (0..rows * bits::words(k)).map(at).collect();
+            for row in v.chunks_exact_mut(bits::words(k)) {
+                *row.last_mut().unwrap() &= bits::last_mask(k);
+            }
+            let v = Rows::new(&v, rows, k);
+            let levels: Vec<Levels> =
+                (0..rows).map(|r| std::array::from_fn(|c| (at(32 * r + c + 1) % 64) as u8)).collect();
+            let mut want = vec![Wide::default(); k];
+            for (r, levels) in levels.iter().enumerate() {
+                for i in bits::ones(v.row(r)) {
+                    want[i].0.iter_mut().zip(levels).for_each(|(s, &x)| *s += i32::from(x));
+                }
+            }
+            for isa in Isa::all() {
+                let mut sums = Sums::default();
+                Turned::new(isa, v).add_levels(isa, &levels, &mut sums);
+                prop_assert!(sums.wide == want, "{}", isa.name());
+            }
+        }
     }
 }

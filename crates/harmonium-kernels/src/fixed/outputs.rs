@@ -4,7 +4,7 @@ use super::Side;
 use super::field::{Block, Field, Sums};
 use super::means::{self, Means, Range};
 use super::vector::{Row, Wide};
-use crate::bernoulli::{COLUMNS, Noise, UNIT, pack, sample};
+use crate::bernoulli::{COLUMNS, Dither, Noise, UNIT, levels, pack, sample};
 use crate::isa::{Isa, multiversion};
 use crate::math;
 use crate::real::Real;
@@ -45,7 +45,7 @@ impl Field<'_> {
         let range = self.range();
         let mut rounded = Means::zeros(range, self.rows, self.target.units());
         rounded.fill(self.chunks(), |means| {
-            self.for_each_block(isa, |block, sums| self.round(isa, &sums, block, means));
+            self.for_each_block(isa, |block, sums| round(isa, &sums, block, means));
         });
         rounded
     }
@@ -121,28 +121,22 @@ impl Field<'_> {
                     Sums::Wide(sums) => sample(isa, sums, &mut noise, bits),
                 }
                 if let Some(means) = means {
-                    self.round(isa, &sums, block, means);
+                    round(isa, &sums, block, means);
                 }
             });
         }
         pack(sampled, rows, n, out);
     }
+}
 
-    fn round(&self, isa: Isa, sums: &Sums<'_>, block: Block, means: &means::Writer<'_>) {
-        let (column, range) = (block.column, self.range());
-        // SAFETY: no other task has this block of columns and rows.
-        let (out, total) = unsafe { means.block(column, block.chunk, block.first, block.rows) };
-        match sums {
-            Sums::Narrow(narrow) => {
-                let scale = self.field_per_logit() / UNIT as f32;
-                let (sums, bias) = (narrow.sums, &narrow.bias);
-                means::round_narrow(isa, sums, bias, scale, column, block.first, range, out, total);
-            }
-            Sums::Wide(wide) => {
-                let scale = (wide.scale * f64::from(self.field_per_logit())) as f32;
-                means::round_wide(isa, wide.sums, scale, column, block.first, range, out, total);
-            }
-        }
+/// The means of one block as levels.
+fn round(isa: Isa, sums: &Sums<'_>, block: Block, means: &means::Writer<'_>) {
+    // SAFETY: no other task has this block of columns and rows.
+    let (out, totals) = unsafe { means.block(block.column, block.chunk, block.first, block.rows) };
+    let dither = Dither::new(block.column, block.first);
+    match sums {
+        Sums::Narrow(sums) => levels(isa, sums, &dither, out, totals),
+        Sums::Wide(sums) => levels(isa, sums, &dither, out, totals),
     }
 }
 

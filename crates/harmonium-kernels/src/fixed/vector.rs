@@ -8,6 +8,9 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Row(pub(crate) [i16; 32]);
 
+/// 32 columns of conditional means as levels 0…63.
+pub(crate) type Levels = [u8; 32];
+
 /// 32 columns of 32-bit sums.
 #[repr(C, align(64))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

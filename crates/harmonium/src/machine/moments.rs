@@ -5,7 +5,7 @@ use super::tempered::MeanOf;
 use super::{Coupling, Parameters, Tempered};
 use crate::{Batch, Bits, Error, Kind, Layer, Real, Result, States};
 use harmonium_kernels::bits::{self, Rows, Values};
-use harmonium_kernels::fixed::{self, Write};
+use harmonium_kernels::fixed::{self, Product, Write};
 use harmonium_kernels::{Codes, Key, moments, transpose};
 use ndarray::{Array2, ArrayView2};
 use std::borrow::Cow;
@@ -236,7 +236,8 @@ fn outer<T: Real>(
     let out = slice_mut(out);
     if let (End::Bits(x, values), End::Rounded(means)) = (a, b) {
         let out = T::as_f32_mut(out).expect("fixed point is for single precision");
-        fixed::bits_means(rows(x), *values, means, scale.f64() as f32, write, out);
+        let product = Product { v: rows(x), values: *values, means, scale: scale.f64() as f32 };
+        fixed::bits_means(product, write, out);
         return true;
     }
     let ready = |out: &mut [T]| {

@@ -1,0 +1,252 @@
+//! Sums of levels over the rows of a batch by tables that live in registers (AVX-512 with VBMI and VNNI).
+//!
+//! Sixteen rows are four groups of four, each with a table of its 2⁴ sums; as a level has six bits, the four tables are
+//! the 64 bytes of one register. A byte shuffle looks all four up for sixteen units of v at once, and a dot product with
+//! ones adds the four bytes of a unit to its 32-bit sum: 256 products in two instructions, where a look-up in
+//! memory does 160 and is bound by the loads.
+
+#![cfg(all(target_arch = "x86_64", not(miri)))]
+
+use super::vector::{Levels, Wide};
+use std::arch::x86_64::*;
+
+/// Rows of a table, units of a tile.
+const SIDE: usize = 16;
+/// Tiles whose sums stay in registers, for two columns.
+const TILES: usize = 12;
+/// Tables of a column that are used in one go: the indices of `TILES` tiles then fill 24 KB of the first-level cache.
+const TABLES: usize = 32;
+
+/// For sixteen units, the entries of sixteen rows: byte 4u + g is entry 16g + (rows 4g…4g+3 of unit u).
+#[repr(C, align(64))]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Index([u32; SIDE]);
+
+impl Default for Index {
+    fn default() -> Self {
+        Self([0; SIDE])
+    }
+}
+
+/// Four tables of four rows.
+#[repr(C, align(64))]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Table([u8; 64]);
+
+impl Default for Table {
+    fn default() -> Self {
+        Self([0; 64])
+    }
+}
+
+/// The indices of k units over `rows` rows from their words (`words[r·k + i]`): tile by tile of units, as many for each as
+/// there are sixteens of rows.
+#[target_feature(enable = "avx2,avx512f,avx512bw,avx512dq,avx512vl")]
+pub(super) fn index(words: &[u64], rows: usize, k: usize) -> Vec<Index> {
+    let stride = rows.div_ceil(SIDE);
+    let mut out = vec![Index::default(); k.div_ceil(SIDE) * stride];
+    for (r, words) in words.chunks_exact(k.max(1)).enumerate() {
+        for (units, out) in words.chunks(SIDE).zip(out.chunks_exact_mut(stride)) {
+            let mut tile = [0; SIDE];
+            tile[..units.len()].copy_from_slice(units);
+            for (g, out) in out[4 * r..].iter_mut().take(4).enumerate() {
+                for (x, unit) in out.0.iter_mut().zip(tile) {
+                    let bits = (unit >> (16 * g)) as u32 & 0xffff;
+                    let bytes = (bits | bits << 8) & 0x00ff_00ff;
+                    let nibbles = (bytes | bytes << 4) & 0x0f0f_0f0f;
+                    *x = nibbles | 0x3020_1000;
+                }
+            }
+        }
+    }
+    out
+}
+
+/// The tables of the 32 columns: `out[c·stride + t]` for rows 16t…16t+15, those that are absent counting as zero.
+#[target_feature(enable = "avx2,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
+fn tables(levels: &[Levels], stride: usize, out: &mut [Table]) {
+    // Entry e of group g takes level 4g + b where bit b of e is set; an index of 0x80 gives zero.
+    let pick: [[u8; 64]; 4] = std::array::from_fn(|b| {
+        std::array::from_fn(|i| if i >> b & 1 == 1 { (4 * (i / 16) + b) as u8 } else { 0x80 })
+    });
+    // SAFETY: loads of 64 bytes each.
+    let pick: [__m512i; 4] =
+        std::array::from_fn(|b| unsafe { _mm512_loadu_si512(pick[b].as_ptr().cast()) });
+    for (t, rows) in levels.chunks(SIDE).enumerate() {
+        let mut square = [[0; 32]; SIDE];
+        square[..rows.len()].copy_from_slice(rows);
+        for (half, columns) in turned(&square).iter().enumerate() {
+            for (c, &levels) in columns.iter().enumerate() {
+                let all = _mm512_broadcast_i32x4(levels);
+                let [a, b, c_, d] = pick.map(|pick| _mm512_shuffle_epi8(all, pick));
+                let sums = _mm512_add_epi8(_mm512_add_epi8(a, b), _mm512_add_epi8(c_, d));
+                let out = &mut out[(SIDE * half + c) * stride + t];
+                // SAFETY: a table has 64 bytes, aligned to 64.
+                unsafe { _mm512_store_si512(out.0.as_mut_ptr().cast(), sums) };
+            }
+        }
+    }
+}
+
+/// Sixteen rows of 32 columns, on their side: the sixteen levels of each column, in two halves of sixteen columns.
+#[inline]
+#[target_feature(enable = "avx2,avx512f,avx512bw,avx512dq,avx512vl")]
+fn turned(square: &[Levels; SIDE]) -> [[__m128i; SIDE]; 2] {
+    let half = |h: usize| {
+        // SAFETY: sixteen of the 32 bytes of a row, h < 2.
+        let mut x: [__m128i; SIDE] =
+            std::array::from_fn(|r| unsafe { _mm_loadu_si128(square[r].as_ptr().add(16 * h).cast()) });
+        // Four rounds of the perfect shuffle of rows r and r + 8 turn the square.
+        for _ in 0..4 {
+            let y = x;
+            for r in 0..8 {
+                x[2 * r] = _mm_unpacklo_epi8(y[r], y[r + 8]);
+                x[2 * r + 1] = _mm_unpackhi_epi8(y[r], y[r + 8]);
+            }
+        }
+        x
+    };
+    [half(0), half(1)]
+}
+
+/// out\[i\]\[c\] ← Σ_r v_ri·level_rc for 32 columns, v by the `index` of its bits; the other arguments are buffers.
+#[target_feature(enable = "avx2,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vnni")]
+pub(super) fn add_levels(
+    levels: &[Levels],
+    index: &[Index],
+    table: &mut Vec<Table>,
+    sums: &mut Vec<i32>,
+    out: &mut [Wide],
+) {
+    let units = out.len().next_multiple_of(SIDE);
+    table.resize(32 * TABLES, Table::default());
+    sums.resize(32 * units, 0);
+    if levels.is_empty() {
+        sums.fill(0);
+    }
+    let all = levels.len().div_ceil(SIDE);
+    assert_eq!(index.len(), units / SIDE * all, "indices do not fit");
+    for (part, levels) in levels.chunks(SIDE * TABLES).enumerate() {
+        let here = levels.len().div_ceil(SIDE);
+        tables(levels, TABLES, table);
+        for first in (0..units / SIDE).step_by(TILES) {
+            let tiles = TILES.min(units / SIDE - first);
+            for c in (0..32).step_by(2) {
+                let tables = [&table[c * TABLES..][..here], &table[(c + 1) * TABLES..][..here]];
+                let (left, right) = sums[c * units..(c + 2) * units].split_at_mut(units);
+                let sums = [
+                    &mut left[SIDE * first..][..SIDE * tiles],
+                    &mut right[SIDE * first..][..SIDE * tiles],
+                ];
+                let index = &index[first * all + part * TABLES..];
+                if tiles == TILES {
+                    pair::<TILES>(tables, index, all, part == 0, sums);
+                } else {
+                    let [left, right] = sums;
+                    let each = left.chunks_exact_mut(SIDE).zip(right.chunks_exact_mut(SIDE));
+                    for (t, (left, right)) in each.enumerate() {
+                        pair::<1>(tables, &index[t * all..], all, part == 0, [left, right]);
+                    }
+                }
+            }
+        }
+    }
+    turn_sums(sums, units, out);
+}
+
+/// N tiles of units and two columns.
+#[inline]
+#[target_feature(enable = "avx2,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vnni")]
+fn pair<const N: usize>(
+    tables: [&[Table]; 2],
+    index: &[Index],
+    stride: usize,
+    fresh: bool,
+    sums: [&mut [i32]; 2],
+) {
+    let groups = tables[0].len();
+    assert!(tables[1].len() == groups && index.len() >= (N - 1) * stride + groups);
+    assert!(sums.iter().all(|s| s.len() == N * SIDE));
+    let ones = _mm512_set1_epi8(1);
+    let mut acc = [[_mm512_setzero_si512(); N]; 2];
+    if !fresh {
+        for (acc, sums) in acc.iter_mut().zip(&sums) {
+            for (t, acc) in acc.iter_mut().enumerate() {
+                // SAFETY: sixteen of the N·16 sums.
+                *acc = unsafe { _mm512_loadu_si512(sums.as_ptr().add(SIDE * t).cast()) };
+            }
+        }
+    }
+    for g in 0..groups {
+        // SAFETY: g < groups, the length of both; a table has 64 aligned bytes.
+        let (a, b) = unsafe {
+            (
+                _mm512_load_si512(tables[0].as_ptr().add(g).cast()),
+                _mm512_load_si512(tables[1].as_ptr().add(g).cast()),
+            )
+        };
+        for t in 0..N {
+            // SAFETY: t·stride + g ≤ (N−1)·stride + groups − 1, within the indices by the assertion above.
+            let i = unsafe { _mm512_load_si512(index.as_ptr().add(t * stride + g).cast()) };
+            acc[0][t] = _mm512_dpbusd_epi32(acc[0][t], _mm512_permutexvar_epi8(i, a), ones);
+            acc[1][t] = _mm512_dpbusd_epi32(acc[1][t], _mm512_permutexvar_epi8(i, b), ones);
+        }
+    }
+    for (acc, sums) in acc.iter().zip(sums) {
+        for (t, &acc) in acc.iter().enumerate() {
+            // SAFETY: sixteen of the N·16 sums.
+            unsafe { _mm512_storeu_si512(sums.as_mut_ptr().add(SIDE * t).cast(), acc) };
+        }
+    }
+}
+
+/// rows\[i\]\[c\] ← sums\[c·units + i\].
+#[target_feature(enable = "avx2,avx512f,avx512bw,avx512dq,avx512vl")]
+fn turn_sums(sums: &[i32], units: usize, rows: &mut [Wide]) {
+    assert!(units % SIDE == 0 && sums.len() == 32 * units && rows.len() <= units);
+    for (tile, rows) in rows.chunks_mut(SIDE).enumerate() {
+        for half in 0..2 {
+            // SAFETY: sixteen sums of column 16·half + r < 32, from a multiple of sixteen below `units` on.
+            let square: [__m512i; SIDE] = std::array::from_fn(|r| unsafe {
+                _mm512_loadu_si512(sums.as_ptr().add((SIDE * half + r) * units + SIDE * tile).cast())
+            });
+            for (row, column) in rows.iter_mut().zip(turned_32(square)) {
+                // SAFETY: half of a row of 32.
+                unsafe { _mm512_store_si512(row.0.as_mut_ptr().add(SIDE * half).cast(), column) };
+            }
+        }
+    }
+}
+
+/// A square of 16 × 16 numbers on its side: pairs, fours, then the four quarters of a register.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn turned_32(x: [__m512i; SIDE]) -> [__m512i; SIDE] {
+    let (mut t, mut u, mut out) = (x, x, x);
+    for i in (0..SIDE).step_by(2) {
+        t[i] = _mm512_unpacklo_epi32(x[i], x[i + 1]);
+        t[i + 1] = _mm512_unpackhi_epi32(x[i], x[i + 1]);
+    }
+    for i in (0..SIDE).step_by(4) {
+        u[i] = _mm512_unpacklo_epi64(t[i], t[i + 2]);
+        u[i + 1] = _mm512_unpackhi_epi64(t[i], t[i + 2]);
+        u[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
+        u[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
+    }
+    // Quarter q of u[4p + c] holds column 4q + c of rows 4p…4p+3.
+    const EVEN: i32 = 0b10_00_10_00;
+    const ODD: i32 = 0b11_01_11_01;
+    for c in 0..4 {
+        let (a, b) = (
+            _mm512_shuffle_i32x4(u[c], u[4 + c], EVEN),
+            _mm512_shuffle_i32x4(u[8 + c], u[12 + c], EVEN),
+        );
+        out[c] = _mm512_shuffle_i32x4(a, b, EVEN);
+        out[8 + c] = _mm512_shuffle_i32x4(a, b, ODD);
+        let (a, b) =
+            (_mm512_shuffle_i32x4(u[c], u[4 + c], ODD), _mm512_shuffle_i32x4(u[8 + c], u[12 + c], ODD));
+        out[4 + c] = _mm512_shuffle_i32x4(a, b, EVEN);
+        out[12 + c] = _mm512_shuffle_i32x4(a, b, ODD);
+    }
+    out
+}
