@@ -1,33 +1,65 @@
 //! What fuzzing calls: any bytes for every reader, which must give an error or a result, never a panic.
 
+mod contents;
+
 use harmonium::train::{Data, TrainParams, Trainer};
 use harmonium::{Archive, Kind, Layer, Machine};
 use harmonium_data::{DataName, Format, Overrides, Place, ReadOptions, load, read_bytes, read_csv};
 use std::hash::Hasher;
 use std::path::Path;
 
-/// A target: its name, what it does with bytes, and how many bytes it may allocate for each one of its input.
-///
-/// Arrays take up to 8 bytes for each of the file's and are there twice while a table is made of them; text has
-/// an index besides. What is packed may grow: deflate by a factor of 1032, and Parquet's run lengths by more, which
-/// their readers bound.
-pub type Target = (&'static str, fn(&[u8]), usize);
+/// A reader under test.
+pub struct Target {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does with bytes.
+    pub call: fn(&[u8]),
+    /// Length of what the bytes hold when they are unpacked, or of what they describe; found without the reader, and
+    /// without believing headers.
+    pub contents: fn(&[u8]) -> usize,
+    /// How many bytes it may allocate for each one of the input or of its contents, whichever are more.
+    ///
+    /// Arrays take up to 8 bytes for each of the file's and are there twice while a table is made of them; text has an
+    /// index besides, and every column has a name and a kind, which for a row of single letters is most of it.
+    pub per_byte: usize,
+    /// What it may allocate whatever the input: buffers, tables of decoders, compiled patterns.
+    pub floor: usize,
+}
+
+const MIB: usize = 1 << 20;
+
+const fn plain(name: &'static str, call: fn(&[u8]), per_byte: usize) -> Target {
+    Target { name, call, contents: |_| 0, per_byte, floor: MIB }
+}
+
+const fn packed(name: &'static str, call: fn(&[u8]), contents: fn(&[u8]) -> usize) -> Target {
+    Target { name, call, contents, per_byte: 16, floor: MIB }
+}
+
+/// The library for HDF5 makes room for the links of a group by a number of 16 bits, 32 bytes for each.
+const fn of_groups(target: Target) -> Target {
+    Target { floor: 3 * MIB, ..target }
+}
 
 /// All targets.
-pub const TARGETS: [Target; 13] = [
-    ("npy", npy, 64),
-    ("npz", npz, 2500),
-    ("csv", csv, 256),
-    ("idx", idx, 64),
-    ("fasta", fasta, 256),
-    ("safetensors", safetensors, 64),
-    ("parquet", parquet, 2500),
-    ("hdf5", hdf5, 2500),
-    ("png", png, 2500),
-    ("names", names, 64),
-    ("schema", schema, 256),
-    ("model", model, 64),
-    ("checkpoint", checkpoint, 64),
+pub const TARGETS: [Target; 16] = [
+    plain("npy", npy, 16),
+    packed("npz", npz, contents::npz),
+    plain("csv", csv, 64),
+    plain("idx", idx, 16),
+    plain("fasta", fasta, 64),
+    plain("safetensors", safetensors, 16),
+    packed("parquet", parquet, contents::parquet),
+    of_groups(packed("hdf5", hdf5, contents::hdf5)),
+    // Every pixel of the one image is a column.
+    Target { per_byte: 64, ..packed("png", png, contents::png) },
+    plain("names", names, 16),
+    plain("schema", schema, 64),
+    plain("model", model, 16),
+    plain("checkpoint", checkpoint, 16),
+    packed("model_npz", model_npz, contents::npz),
+    of_groups(packed("model_hdf5", model_hdf5, contents::hdf5)),
+    packed("model_text", model_text, contents::adabm),
 ];
 
 /// Panics of libraries that readers catch make no noise; those that leave a reader are noticed all the same.
@@ -92,11 +124,32 @@ pub fn hdf5(bytes: &[u8]) {
     file_as(bytes, ".h5");
 }
 
-/// Bytes as the one image of a folder.
+/// Bytes as the one image of a folder, with the checksums of their chunks mended.
 pub fn png(bytes: &[u8]) {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    std::fs::write(folder.path().join("a.png"), bytes).expect("a temporary file");
+    std::fs::write(folder.path().join("a.png"), contents::mended_png(bytes)).expect("a temporary file");
     let _ = load(&folder.path().display().to_string(), &ReadOptions::default());
+}
+
+fn foreign(bytes: &[u8], ending: &str) {
+    let file = tempfile::Builder::new().suffix(ending).tempfile().expect("a temporary file");
+    std::fs::write(file.path(), bytes).expect("a temporary file");
+    harmonium_cli::foreign::reads(file.path());
+}
+
+/// Bytes as an npz with a model, by the names of scikit-learn or by w, b, c.
+pub fn model_npz(bytes: &[u8]) {
+    foreign(bytes, ".npz");
+}
+
+/// Bytes as a model of `rbms` or of RestrictedBoltzmannMachines.jl.
+pub fn model_hdf5(bytes: &[u8]) {
+    foreign(bytes, ".h5");
+}
+
+/// Bytes as a model of adabmDCA.
+pub fn model_text(bytes: &[u8]) {
+    foreign(bytes, ".dat");
 }
 
 /// Text as a data name.
@@ -198,7 +251,26 @@ pub fn seeds(target: &str) -> Vec<Vec<u8>> {
             trainer.update().expect("an update");
             [fresh, trainer.checkpoint()].iter().map(|a| a.to_bytes().expect("bytes")).collect()
         }
-        "hdf5" => files("h5"),
+        "hdf5" => files("h5").into_iter().chain([contents::hollow_hdf5(false)]).collect(),
+        "parquet" => {
+            let made = [(1 << 17, 1 << 17), (100, 1 << 22)];
+            let made = made.map(|(rows, claimed)| contents::constant_parquet(rows, claimed));
+            files("parquet").into_iter().chain(made).collect()
+        }
+        "npz" => files("npz").into_iter().chain([contents::zeros_npz(1 << 19)]).collect(),
+        "png" => files("png").into_iter().chain([contents::zeros_png(1 << 7)]).collect(),
+        "model_npz" => {
+            let models = harmonium_cli::foreign::seeds(".npz").into_iter();
+            models.chain([contents::zeros_npz(1 << 18)]).collect()
+        }
+        "model_hdf5" => {
+            let models = harmonium_cli::foreign::seeds(".h5").into_iter();
+            models.chain([contents::hollow_hdf5(true)]).collect()
+        }
+        "model_text" => {
+            let numbers = b"J 0 1 0 2 0.5\nh 0 0 1\nh 1 3 -2e-3\n".to_vec();
+            harmonium_cli::foreign::seeds(".dat").into_iter().chain([numbers]).collect()
+        }
         ending => files(ending),
     }
 }

@@ -17,8 +17,6 @@ use std::time::{Duration, Instant};
 #[global_allocator]
 static MEMORY: Cap<System> = Cap::new(System, usize::MAX);
 
-/// What may be allocated whatever the input: buffers, tables of decoders, compiled patterns.
-const FLOOR: usize = 3 << 20;
 /// Longest input; long ones only cost time.
 const LONGEST: usize = 1 << 16;
 
@@ -35,7 +33,7 @@ fn main() -> ExitCode {
     }));
     let input = std::env::temp_dir().join(format!("harmonium-fuzz-{}", std::process::id()));
     println!("the input at hand is {}", input.display());
-    for target in TARGETS.iter().filter(|t| wanted(t.0)) {
+    for target in TARGETS.iter().filter(|t| wanted(t.name)) {
         if !fuzz(target, Duration::from_secs_f64(seconds), &input) {
             return ExitCode::FAILURE;
         }
@@ -45,10 +43,11 @@ fn main() -> ExitCode {
 }
 
 /// Runs one target; whether no input made it panic.
-fn fuzz((name, call, per_byte): &Target, time: Duration, path: &Path) -> bool {
+fn fuzz(target: &Target, time: Duration, path: &Path) -> bool {
+    let Target { name, call, contents, per_byte, floor } = target;
     let seeds = seeds(name);
     assert!(!seeds.is_empty(), "{name} has no seeds");
-    let mut dice = mutate::Dice::new(name);
+    let mut dice = mutate::Dice::new(target.name);
     let (start, mut runs) = (Instant::now(), 0u64);
     while runs < seeds.len() as u64 || start.elapsed() < time {
         let mut input = match seeds.get(runs as usize) {
@@ -58,7 +57,8 @@ fn fuzz((name, call, per_byte): &Target, time: Duration, path: &Path) -> bool {
         input.truncate(LONGEST);
         // Before the call: a refused allocation ends the program at once.
         std::fs::write(path, &input).expect("a temporary file");
-        let _ = MEMORY.set_limit(MEMORY.allocated() + FLOOR + per_byte * input.len());
+        let size = input.len().max(contents(&input));
+        let _ = MEMORY.set_limit(MEMORY.allocated() + floor + per_byte * size);
         let ended = catch_unwind(AssertUnwindSafe(|| call(&input))).is_ok();
         let _ = MEMORY.set_limit(usize::MAX);
         if !ended {
@@ -67,6 +67,9 @@ fn fuzz((name, call, per_byte): &Target, time: Duration, path: &Path) -> bool {
         }
         runs += 1;
     }
-    println!("{name}: {runs} inputs, none took more than 3 MiB and {per_byte} times its length");
+    let floor = floor >> 20;
+    println!(
+        "{name}: {runs} inputs, none took more than {floor} MiB and {per_byte} times its length or contents"
+    );
     true
 }

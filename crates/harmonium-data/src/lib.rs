@@ -73,6 +73,8 @@ pub use generate::{Generator, Teacher};
 pub use load::{ReadOptions, load, load_all, load_like, read_bytes, read_csv, read_weights};
 pub use name::{DataName, Entry, Format, Source, catalogue};
 pub use read::Alphabet;
+#[cfg(feature = "hdf5")]
+pub use read::hdf5::{Holds, holds as hdf5_holds};
 pub use reweight::identity_weights;
 pub use schema::{Binarize, Group, Overrides, Schema};
 pub use shield::{is_shielded, shielded};

@@ -76,12 +76,13 @@ fn parse(text: &str) -> Result<Foreign, String> {
     let lines = lines(text)?;
     let letters = alphabet(&lines)?;
     let q = letters.len();
-    let sites = lines.iter().flat_map(|l| l.sites).flatten().max().map_or(0, |s| s + 1);
+    let sites = lines.iter().flat_map(|l| l.sites).flatten().max().map_or(0, |s| s.saturating_add(1));
     if sites == 0 {
         return Err("no parameters; the file is empty".into());
     }
-    // Fields are written for every site and state: a site far beyond them is a damaged line.
-    if sites.saturating_mul(q) > LARGEST || sites > 64 + 2 * lines.len() {
+    // Fields are written for every site and state, with some leniency for those that are zero: far more sites than lines
+    // are a damaged line, and the weights take the square of their number.
+    if sites.saturating_mul(q) > LARGEST.min(64 + 8 * lines.len()) {
         return Err(format!(
             "site {}: more than a file of {} lines can describe",
             sites - 1,
@@ -189,6 +190,8 @@ mod tests {
             ("h 0 A 1\nJ 0 1 A", "line 2"),
             ("J 3 3 A C 1", "itself"),
             ("h 99999999 A 1", "site 99999999"),
+            ("h 18446744073709551615 A 1", "more than a file of 1 lines"),
+            ("h 60 255 1", "site 60"),
             ("h 0 A nan", "line 1"),
             ("", "empty"),
         ] {

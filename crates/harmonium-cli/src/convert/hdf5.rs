@@ -3,6 +3,7 @@
 use super::{Foreign, Format, layer, parts, rbm};
 use crate::error::{Failure, Result};
 use harmonium::{Kind, Layer, Machine};
+use harmonium_data::Holds;
 use ndarray::{Array1, Array2};
 use rust_hdf5::{ByteOrder, DatatypeMessage, H5File};
 use std::path::Path;
@@ -43,12 +44,16 @@ impl Reader<'_> {
         }
         let set = guarded(self.path, || self.file.dataset(name))?;
         let shape = set.shape();
-        let count = shape.iter().try_fold(1u64, |n, &k| n.checked_mul(k as u64));
-        // Compression of weights gains little: a size far beyond the file's is a lie.
-        if count.is_none_or(|n| n > self.length.saturating_mul(64)) {
-            return Err(self.bad(format!("data set {name:?} is larger than the file can hold")));
-        }
         let kind = guarded(self.path, || set.datatype())?;
+        let each = match kind {
+            DatatypeMessage::FloatingPoint { size: size @ (4 | 8), .. } => u64::from(size),
+            _ => return Err(self.bad(format!("data set {name:?} holds no reals of 4 or 8 bytes"))),
+        };
+        let claimed = shape.iter().try_fold(each, |n, &k| n.checked_mul(k as u64));
+        let holds = |n| guarded(self.path, || harmonium_data::hdf5_holds(&set, n, self.length));
+        if claimed.map(holds).transpose()? != Some(Holds::All) {
+            return Err(self.bad(format!("data set {name:?} is larger than what the file holds")));
+        }
         let bytes = guarded(self.path, || set.read_raw_bytes())?;
         let numbers = match kind {
             DatatypeMessage::FloatingPoint { size: 4, byte_order, .. } => {
@@ -57,7 +62,7 @@ impl Reader<'_> {
             DatatypeMessage::FloatingPoint { size: 8, byte_order, .. } => {
                 words(&bytes, byte_order).map(f64::from_le_bytes).collect()
             }
-            _ => return Err(self.bad(format!("data set {name:?} holds no reals of 4 or 8 bytes"))),
+            _ => unreachable!("looked at above"),
         };
         Ok((shape, numbers))
     }
@@ -291,4 +296,23 @@ fn scalar_text(file: &H5File, name: &str, text: &str) -> rust_hdf5::Result<()> {
     let set =
         file.new_dataset::<u8>().datatype(DatatypeMessage::fixed_string(size)).scalar().create(name)?;
     set.write_raw_bytes(text.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weights_that_are_not_there_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.h5");
+        let file = H5File::create(&path).unwrap();
+        scalar_text(&file, "model_type", "BBRBM").unwrap();
+        let params = file.create_group("update_1").unwrap().create_group("params").unwrap();
+        let set = params.new_dataset::<f32>().shape([1 << 14, 1 << 14]).chunk(&[256, 256]).deflate(9);
+        set.create("weight_matrix").unwrap().write_chunk(0, &vec![0; 1 << 18]).unwrap();
+        drop((params, file));
+        let Some(Failure::Failed(message)) = read(&path).err() else { panic!("an error is expected") };
+        assert!(message.contains("larger than what the file holds"), "{message}");
+    }
 }

@@ -6,7 +6,7 @@ use rust_hdf5::{ByteOrder, DatatypeMessage, H5Dataset, H5File, StorageLayout};
 
 use super::array::{Array, Dtype, Layout};
 use super::container::Container;
-use super::npz::MAX_RATIO;
+use super::inflate::inflated;
 use crate::{Error, Kind, Place, Result, shielded};
 
 pub(crate) struct Hdf5 {
@@ -60,22 +60,73 @@ impl Hdf5 {
 
     /// Refuses data kept in other files, and sizes that the file cannot hold.
     fn check(&self, dataset: &H5Dataset, layout: &Layout, place: &Place) -> Result<()> {
-        let (storage, external) = guarded(place, || {
-            let external = dataset.external_files()?;
-            Ok((dataset.storage_layout()?, !external.is_empty()))
-        })?;
-        let available = match storage {
-            _ if external => 0,
-            StorageLayout::Virtual => 0,
-            StorageLayout::Chunked => self.length.saturating_mul(MAX_RATIO),
-            _ => self.length,
-        };
-        if available == 0 {
-            let hint = "copy the data into one file, as h5py writes by default";
-            return Err(Error::format(place, "the data are kept in another file", hint));
+        let claimed = layout.check(u64::MAX, place)? as u64;
+        match guarded(place, || holds(dataset, claimed, self.length))? {
+            Holds::All => Ok(()),
+            Holds::Elsewhere => {
+                let hint = "copy the data into one file, as h5py writes by default";
+                Err(Error::format(place, "the data are kept in another file", hint))
+            }
+            Holds::Less => {
+                Err(Error::corrupt(place, format!("{claimed} bytes are claimed, and fewer are there")))
+            }
         }
-        layout.check(available, place).map(drop)
     }
+}
+
+/// Whether a file holds what the header of a data set claims.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holds {
+    /// It does.
+    All,
+    /// It holds less: memory must not be taken for it.
+    Less,
+    /// The data are in other files.
+    Elsewhere,
+}
+
+/// What other filters than deflate can pack into a byte: lz4's limit.
+const PACKED: u64 = 255;
+
+/// Whether a file of `length` bytes holds the `claimed` bytes of one of its data sets. Packed data are unpacked for it,
+/// in small pieces, when much is claimed: a header is a few bytes and may claim anything.
+///
+/// # Errors
+/// What the library may refuse.
+pub fn holds(dataset: &H5Dataset, claimed: u64, length: u64) -> rust_hdf5::Result<Holds> {
+    let external = !dataset.external_files()?.is_empty();
+    match dataset.storage_layout()? {
+        _ if external => return Ok(Holds::Elsewhere),
+        StorageLayout::Virtual => return Ok(Holds::Elsewhere),
+        StorageLayout::Chunked if claimed <= length.saturating_mul(super::inflate::BELIEVED) => {
+            return Ok(Holds::All);
+        }
+        StorageLayout::Chunked => {}
+        _ if claimed <= length => return Ok(Holds::All),
+        _ => return Ok(Holds::Less),
+    }
+    let filters = dataset.filters()?;
+    let deflated = filters.iter().any(|f| f.id == 1);
+    let chunk = dataset.chunk_dims().unwrap_or_default();
+    let counts: Vec<usize> =
+        dataset.shape().iter().zip(&chunk).map(|(n, c)| n.div_ceil((*c).max(1))).collect();
+    let chunks = counts.iter().try_fold(1u64, |n, &k| n.checked_mul(k as u64));
+    let Some(chunks) = chunks.filter(|&n| n <= length) else { return Ok(Holds::Less) };
+    let mut there = 0u64;
+    for mut at in 0..chunks {
+        let mut place = vec![0; counts.len()];
+        for (p, n) in place.iter_mut().zip(&counts).rev() {
+            (*p, at) = ((at % *n as u64) as usize, at / *n as u64);
+        }
+        // A chunk that was never written holds nothing.
+        let Ok((packed, _)) = dataset.read_chunk_raw_at(&place) else { continue };
+        there = there.saturating_add(match (deflated, filters.is_empty()) {
+            (true, _) => inflated(&packed),
+            (_, true) => packed.len() as u64,
+            _ => PACKED * packed.len() as u64,
+        });
+    }
+    Ok(if there >= claimed { Holds::All } else { Holds::Less })
 }
 
 impl Container for Hdf5 {
@@ -148,5 +199,35 @@ fn guarded<T>(place: &Place, call: impl FnOnce() -> rust_hdf5::Result<T>) -> Res
         Some(Ok(value)) => Ok(value),
         Some(Err(error)) => Err(Error::corrupt(place, format!("HDF5: {error}"))),
         None => Err(Error::corrupt(place, "not a readable HDF5 file")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A gigabyte is claimed; `written` chunks of a quarter of a megabyte are there, packed.
+    fn hollow(path: &Path, written: usize) {
+        let file = H5File::create(path).unwrap();
+        let set = file.new_dataset::<f32>().shape([1 << 14, 1 << 14]).chunk(&[256, 256]).deflate(9);
+        let set = set.create("samples").unwrap();
+        (0..written).for_each(|i| set.write_chunk(i, &vec![0; 1 << 18]).unwrap());
+    }
+
+    #[test]
+    fn claims_are_held_against_what_is_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, place) = (dir.path().join("a.h5"), Place::default());
+        hollow(&path, 3);
+        let mut file = Hdf5::open(&path, &place).unwrap();
+        let error = file.read("samples").err().unwrap().to_string();
+        assert!(error.contains("fewer are there"), "{error}");
+        let length = file.length;
+        let set = file.file.dataset("samples").unwrap();
+        // What the three chunks hold is believed to the byte, although it is many times their length.
+        let there = 3 << 18;
+        assert!(there > 8 * length);
+        assert_eq!(holds(&set, there, length).unwrap(), Holds::All);
+        assert_eq!(holds(&set, there + 1, length).unwrap(), Holds::Less);
     }
 }

@@ -1,11 +1,10 @@
 //! A folder of PNG images of one size; images in subfolders are labelled with the subfolder's name.
 
-use std::fs::File;
-use std::io::BufReader;
+use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
 use super::array::{Array, ArrayCells, Dtype, LabelSource, Layout};
-use super::npz::MAX_RATIO;
+use super::inflate;
 use crate::table::TextColumn;
 use crate::{Error, Place, Result};
 
@@ -61,29 +60,23 @@ fn list(path: &Path, place: &Place) -> Result<(Vec<PathBuf>, Vec<PathBuf>)> {
 /// Height, width and grey values of one image.
 fn image(path: &Path) -> Result<(usize, usize, Vec<u8>)> {
     let place = Place::file(path);
-    let file = File::open(path).map_err(Error::io(&place, "read"))?;
-    let length = file.metadata().map_err(Error::io(&place, "read"))?.len();
-    decode(BufReader::new(file), length, &place)
+    let bytes = std::fs::read(path).map_err(Error::io(&place, "read"))?;
+    decode(&bytes, &place)
 }
 
-fn decode(
-    input: impl std::io::BufRead + std::io::Seek,
-    length: u64,
-    place: &Place,
-) -> Result<(usize, usize, Vec<u8>)> {
+fn decode(bytes: &[u8], place: &Place) -> Result<(usize, usize, Vec<u8>)> {
     let broken = |e: png::DecodingError| Error::corrupt(place, format!("PNG: {e}"));
-    let mut decoder = png::Decoder::new(input);
+    let mut decoder = png::Decoder::new(Cursor::new(bytes));
     decoder.set_transformations(png::Transformations::normalize_to_color8());
-    decoder.set_limits(png::Limits {
-        bytes: usize::try_from(length.saturating_mul(4)).unwrap_or(usize::MAX).max(1 << 20),
-    });
+    decoder.set_limits(png::Limits { bytes: bytes.len().saturating_mul(4).max(1 << 20) });
     let mut reader = decoder.read_info().map_err(broken)?;
-    // A header may claim any size: deflate cannot pack more than this into the file.
-    let claimed = reader.output_buffer_size().unwrap_or(usize::MAX);
-    if claimed as u64 > length.saturating_mul(4 * MAX_RATIO) {
-        return Err(Error::corrupt(place, format!("a PNG of {length} bytes claims {claimed}")));
+    let claimed = reader.output_buffer_size().unwrap_or(usize::MAX) as u64;
+    let believed = claimed <= inflate::BELIEVED * bytes.len() as u64;
+    if !believed && claimed > EXPANDED * inflate::inflated(&pixel_stream(bytes)) {
+        let what = format!("a PNG claims {claimed} bytes of pixels, and fewer are there");
+        return Err(Error::corrupt(place, what));
     }
-    let mut buffer = vec![0; claimed];
+    let mut buffer = vec![0; claimed as usize];
     let info = reader.next_frame(&mut buffer).map_err(broken)?;
     let channels = info.color_type.samples();
     let grey = |pixel: &[u8]| match *pixel {
@@ -98,12 +91,28 @@ fn decode(
     Ok((info.height as usize, info.width as usize, pixels))
 }
 
+/// Bytes of an expanded pixel for each one that is stored: a bit that stands for a colour with its opacity.
+const EXPANDED: u64 = 32;
+
+/// The zlib stream of the pixels: all IDAT chunks in a row.
+fn pixel_stream(bytes: &[u8]) -> Vec<u8> {
+    let (mut at, mut stream) = (8, Vec::new());
+    while let Some(&[a, b, c, d, ref name @ ..]) = bytes.get(at..at + 8) {
+        let start = at + 8;
+        let end = start.saturating_add(u32::from_be_bytes([a, b, c, d]) as usize).min(bytes.len());
+        if name == b"IDAT" {
+            stream.extend(&bytes[start..end]);
+        }
+        at = end.saturating_add(4);
+    }
+    stream
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::cells::{Cell, Cells};
     use proptest::prelude::*;
-    use std::io::Cursor;
 
     fn write(pixels: &[u8], width: u32, color: png::ColorType) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -135,7 +144,7 @@ mod tests {
     #[test]
     fn colours_become_grey() {
         let bytes = write(&[255, 0, 0, 10, 20, 30], 2, png::ColorType::Rgb);
-        let (_, _, pixels) = decode(Cursor::new(&bytes), bytes.len() as u64, &Place::default()).unwrap();
+        let (_, _, pixels) = decode(&bytes, &Place::default()).unwrap();
         assert_eq!(pixels, [76, 18]);
     }
 
@@ -146,7 +155,7 @@ mod tests {
             let at = at % bytes.len();
             bytes[at] = byte;
             bytes.truncate(keep);
-            let _ = decode(Cursor::new(&bytes), bytes.len() as u64, &Place::default());
+            let _ = decode(&bytes, &Place::default());
         }
     }
 }

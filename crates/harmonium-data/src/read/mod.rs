@@ -6,10 +6,12 @@ mod container;
 mod csv;
 mod fasta;
 #[cfg(feature = "hdf5")]
-mod hdf5;
+pub(crate) mod hdf5;
 pub(crate) mod idx;
 #[cfg(feature = "png")]
 mod images;
+#[cfg(any(feature = "hdf5", feature = "png"))]
+mod inflate;
 pub(crate) mod npy;
 mod npz;
 #[cfg(feature = "parquet")]

@@ -10,7 +10,7 @@ use super::npy;
 use crate::{Error, Place, Result};
 
 /// Deflate cannot pack more than so many bytes into one.
-pub(crate) const MAX_RATIO: u64 = 1032;
+const MAX_RATIO: u64 = 1032;
 
 pub(crate) struct Npz {
     place: Place,

@@ -1,0 +1,70 @@
+//! The command line of harmonium: from a table to a model one can believe. A library, so that the binary and the fuzzer
+//! share its code.
+#![forbid(unsafe_code)]
+
+mod args;
+mod build;
+mod commands;
+mod config;
+mod convert;
+mod data;
+mod error;
+mod figure;
+mod layout;
+mod linalg;
+mod model;
+mod output;
+mod picture;
+mod progress;
+mod report;
+mod run;
+mod signals;
+
+use clap::Parser;
+use std::process::ExitCode;
+
+/// The whole program.
+pub fn main() -> ExitCode {
+    // Libraries that panic on damaged files are caught, and what is wrong is told in our own words.
+    let told = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if !harmonium_data::is_shielded() {
+            told(panic);
+        }
+    }));
+    let cli = args::Cli::parse();
+    let quiet = cli.common.quiet;
+    match commands::run(cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(quiet),
+    }
+}
+
+/// For the fuzzer: the readers of other programs' models, and files to start from.
+#[doc(hidden)]
+pub mod foreign {
+    use crate::convert::{self, Format};
+    use harmonium::{Kind, Layer, Machine};
+    use std::path::Path;
+
+    /// Whether this file is the model of another program.
+    pub fn reads(path: &Path) -> bool {
+        convert::read(path).is_ok()
+    }
+
+    /// Small models as files with this ending, in every layout that there is.
+    pub fn seeds(ending: &str) -> Vec<Vec<u8>> {
+        let formats: &[Format] = match ending {
+            ".npz" => &[Format::Sklearn, Format::Wbc],
+            ".dat" => &[Format::Adabmdca],
+            _ => &[Format::Rbms, Format::RbmJl],
+        };
+        let machine = match ending {
+            ".dat" => Machine::fully_visible(Layer::new(Kind::Potts { q: 5 }, 3)),
+            _ => Machine::rbm(Layer::new(Kind::Binary, 4), Layer::new(Kind::Binary, 3)),
+        };
+        let schema = crate::layout::Layout::plain(&machine.cast()).schema;
+        let bytes = |f: &Format| convert::bytes(&machine, &schema, *f, Path::new("seed")).ok();
+        formats.iter().filter_map(bytes).collect()
+    }
+}
