@@ -16,17 +16,20 @@ __all__ = [
     "Table",
     "View",
     "__version__",
+    "build",
     "equilibrium",
     "load_data",
     "log_likelihood",
     "log_z",
     "marginals",
     "mixing",
+    "pack_schema",
     "plan",
     "pseudo_log_likelihood",
     "quality",
     "read_csv",
     "train",
+    "unpack_schema",
     "verify",
 ]
 
@@ -132,6 +135,7 @@ def train(
     params: str,
     resume: Checkpoint | None,
     time_budget: float | None,
+    pretrain: bool | None,
     checkpoint: _Path | None,
     checkpoint_every: float,
     notify: Callable[[str, Machine | None, bool], object] | None,
@@ -169,3 +173,6 @@ def load_data(
     threads: int,
 ) -> tuple[Table, Table | None, Table | None]: ...
 def read_csv(text: bytes, place: str, overrides: str, seed: int) -> Table: ...
+def pack_schema(columns: str) -> str: ...
+def unpack_schema(text: str) -> str: ...
+def build(config: str, schema: str | None, largest: list[int], layer: str | None) -> Machine: ...

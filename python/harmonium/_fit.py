@@ -8,13 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from . import _core, _settings
 from ._inputs import as_array, is_sparse
 from ._machine import Machine
-from ._names import suggestion
 from ._table import SchemaLike, Table, is_frame, read, table
 from ._units import Layer, LayerLike, as_layer, units
-
-_MACHINES = ("rbm", "class", "deep", "fully-visible", "semi-restricted", "unrestricted")
 
 
 def build(
@@ -28,7 +26,7 @@ def build(
     schema: SchemaLike | None = None,
     label: str | None = None,
 ) -> Machine:
-    """A machine for data, as the command line would make it; :func:`train` trains it as well.
+    """A machine for data, the one that the command line makes; :func:`train` trains it as well.
 
     Parameters
     ----------
@@ -53,17 +51,18 @@ def build(
     Machine(v: 64 visible Binary units, h: 30 hidden Binary units; v-h)
     """
     numbers = None if hidden is None else [hidden] if isinstance(hidden, int) else [int(h) for h in hidden]
-    if machine is None:
-        machine = "rbm" if numbers is None or len(numbers) == 1 else "deep" if numbers else "fully-visible"
-        machine = "fully-visible" if numbers == [0] else machine
-    if machine not in _MACHINES:
-        raise ValueError(f"machine: unknown kind {machine!r}; {suggestion(machine, _MACHINES)}")
+    config = {"kind": machine, "hidden": numbers, "hidden_kind": hidden_kind, "counts": counts}
     found = as_table(data, schema, label)
-    if isinstance(found, Table):
-        layers = found.layers(counts, machine == "class")
-    else:
-        layers = {"v": _of_array(found, visible)}
-    made = _joined(layers, machine, numbers, hidden_kind)
+    with _settings.explained():
+        text = _settings.text(config)
+        if isinstance(found, Table):
+            largest = [int(x.max(initial=0)) if kind == "count" else 0 for kind, x in found.groups()]
+            core = _core.build(text, found.schema.to_json(), largest, None)
+        else:
+            layer = _of_array(found, visible)
+            info = {"name": "v", "role": "visible", "kind": layer._spec(), "units": layer.n}
+            core = _core.build(text, None, [], _settings.text(info))
+    made = Machine._of(core)
     if isinstance(found, Table):
         made.details["schema"] = found.schema.to_json()
     return made
@@ -83,7 +82,8 @@ def train(
 ) -> Machine:
     """A machine for data, trained: :func:`build`, then :meth:`Machine.train` with the settings.
 
-    Of a data set with parts, the training part is learnt from.
+    It is the model of ``harmonium train`` for the same data and settings, bit for bit. Of a data set with parts, the training
+    part is learnt from; a file is not split, as ``harmonium train --split 0`` does not split it.
 
     >>> import harmonium as hm
     >>> machine = hm.train("digits", hidden=20, updates=100, evaluate_every=0, seed=1)
@@ -123,32 +123,3 @@ def _of_array(data: Any, visible: str | LayerLike | None) -> Layer:
     if values <= {-1, 1}:
         return Layer(n, "spin")
     raise ValueError("visible: say what the numbers are, as in visible='gaussian' or visible='potts:21'")
-
-
-def _joined(layers: dict[str, Layer], machine: str, hidden: list[int] | None, hidden_kind: str) -> Machine:
-    """The layers with hidden ones and the couplings of the kind of machine."""
-    total = sum(layer.n for layer in layers.values())
-    chosen = [_chosen(total), _chosen(total // 2)] if machine == "deep" else [_chosen(total)]
-    numbers = [] if machine == "fully-visible" and not any(hidden or []) else chosen if hidden is None else hidden
-    if machine == "fully-visible" and numbers:
-        raise ValueError("hidden: a fully visible machine has no hidden units")
-    if machine == "deep" and len(numbers) < 2:
-        raise ValueError("hidden: a deep machine has at least two hidden layers, as in hidden=[100, 50]")
-    if machine not in ("deep", "fully-visible") and len(numbers) != 1:
-        raise ValueError("hidden: one hidden layer is expected; several make a deep machine")
-    if any(n < 1 for n in numbers):
-        raise ValueError(f"hidden: a hidden layer has at least one unit, got {numbers}")
-    names = ["h"] if len(numbers) == 1 else [f"h{i + 1}" for i in range(len(numbers))]
-    members: dict[str, tuple[str, LayerLike]] = {name: ("visible", layer) for name, layer in layers.items()}
-    members.update({name: ("hidden", units(hidden_kind, n)) for name, n in zip(names, numbers)})
-    pairs = [(v, names[0]) for v in layers if names] + list(zip(names, names[1:]))
-    if machine in ("fully-visible", "semi-restricted", "unrestricted"):
-        visible = list(layers)
-        pairs += [(a, b) for i, a in enumerate(visible) for b in visible[i:]]
-    if machine == "unrestricted":
-        pairs.append((names[0], names[0]))
-    return Machine(members, pairs)
-
-
-def _chosen(visible: int) -> int:
-    return min(max(visible + visible // 2, 8), 500)

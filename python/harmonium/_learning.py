@@ -43,6 +43,7 @@ class Learning(Parts):
         form: str | None = None,
         positive: str | Mapping[str, Any] | None = None,
         init: str | Mapping[str, Any] | None = None,
+        pretrain: bool | None = None,
         average: int | None = None,
         offset_rate: float | None = None,
         l1: float | None = None,
@@ -62,7 +63,8 @@ class Learning(Parts):
         checkpoint: FilePath | None = None,
         checkpoint_every: float = 30.0,
     ) -> Run:
-        """Trains the machine on rows of data. Whatever is left out is chosen from the machine and the data.
+        """Trains the machine on rows of data. Whatever is left out is chosen from the machine and the data, as the command
+        line chooses it.
 
         Parameters
         ----------
@@ -97,6 +99,9 @@ class Learning(Parts):
         init
             ``"keep"`` (the machine as it is) or ``{"name": "data", "std": 0.01}``. A machine whose parameters are all
             zero starts from the data, another as it is.
+        pretrain : bool
+            Whether the levels of a deep machine are trained one after the other before the whole is; where nothing is
+            said, those of a machine whose weights are all zero.
         average, offset_rate
             Updates over which parameters are averaged; rate of the hidden offsets.
         l1, l2, l1b, max_norm, target, target_strength
@@ -132,7 +137,7 @@ class Learning(Parts):
         held_out = None if valid is None else _inputs.rows(self, valid, "valid", missing=missing)
         watch = _Watch(self._of, callback, callback_every, progress, checkpoint, checkpoint_every)
         return self._run(
-            rows, held_out, _settings.train_params(self, given), None, watch, _settings.seconds(time_budget), threads
+            rows, held_out, _settings.train_params(given), None, watch, _settings.seconds(time_budget), threads, pretrain
         )
 
     @suggesting
@@ -180,6 +185,7 @@ class Learning(Parts):
         watch: _Watch,
         time_budget: float | None,
         threads: int | None,
+        pretrain: bool | None = None,
     ) -> Run:
         workers = resolve(threads)
         if watch.wanted and not (time_budget and "updates" not in params and "epochs" not in params):
@@ -187,7 +193,7 @@ class Learning(Parts):
         with _settings.explained():
             core, found, text, raised = _core.train(
                 self._core, rows, valid, _settings.text(params), None if resume is None else resume._core,
-                time_budget, watch.path, watch.path_every, watch.notify if watch.wanted else None,
+                time_budget, pretrain, watch.path, watch.path_every, watch.notify if watch.wanted else None,
                 watch.callback_every if watch.callback else 0, watch.snapshot, workers,
             )  # fmt: skip
         report = json.loads(text)
@@ -206,8 +212,9 @@ class Learning(Parts):
         for name in settings:
             if name not in known:
                 raise TypeError(f"plan() has no argument {name!r}; {suggestion(name, known)}")
+        settings.pop("pretrain", None)
         rows = _inputs.rows(self, X, "X", missing=missing)
-        return _settings.plan(self, rows, _settings.train_params(self, settings), resolve(threads))
+        return _settings.plan(self, rows, _settings.train_params(settings), resolve(threads))
 
 
 class _Watch:

@@ -23,7 +23,7 @@ _DEFAULTS: dict[str, dict[str, dict[str, float]]] = {
 }
 
 
-def train_params(machine: Parts, given: Mapping[str, Any]) -> dict[str, Any]:
+def train_params(given: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that are not ``None``, in the form of ``TrainParams``."""
     given = {key: _plain(x) for key, x in given.items() if x is not None}
     out: dict[str, Any] = {}
@@ -34,11 +34,6 @@ def train_params(machine: Parts, given: Mapping[str, Any]) -> dict[str, Any]:
     estimator = given.pop("estimator", None)
     if estimator is not None or chains:
         out["estimator"] = {**_named(estimator if estimator is not None else "pcd", "estimator"), **chains}
-    elif is_class_machine(machine):
-        _hybrid(out, given)
-    if any(x.kind == "gaussian" and x.role == "visible" for x in machine.layers.values()):
-        # Measured columns come in any unit; weights to them learn at the pace of the others when each is scaled.
-        given.setdefault("form", "standardised")
     if "learning_rate" in given:
         out["rate"] = given.pop("learning_rate")
     for key, x in given.items():
@@ -47,23 +42,6 @@ def train_params(machine: Parts, given: Mapping[str, Any]) -> dict[str, Any]:
         if key in out:
             out[key] = {**defaults.get(out[key]["name"], {}), **out[key]}
     return out
-
-
-def is_class_machine(machine: Parts) -> bool:
-    """Whether the layer ``y`` is a single visible Potts unit."""
-    y = machine.layers.get("y")
-    return y is not None and y.role == "visible" and y.kind == "potts" and y.n == 1
-
-
-def _hybrid(out: dict[str, Any], given: dict[str, Any]) -> None:
-    """How class machines learn where nothing else is said: mostly to tell classes apart, partly to know the data."""
-    out["estimator"] = {"name": "labels", "part": 0.95, "generative": {"name": "pcd"}}
-    if "optimiser" not in given and "learning_rate" not in given:
-        out["optimiser"] = {"name": "adam"}
-        out["rate"] = 0.01
-    given.setdefault("batch", 100)
-    if "epochs" not in given:
-        given.setdefault("updates", 3000)
 
 
 def _named(x: Any, what: str) -> dict[str, Any]:

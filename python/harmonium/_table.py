@@ -7,7 +7,6 @@ Columns of one kind (and number of categories) are one visible layer. The schema
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from os import PathLike, fspath
@@ -19,14 +18,10 @@ import numpy.typing as npt
 
 from . import _core
 from ._threads import resolve
-from ._units import Layer
 
 Array = npt.NDArray[Any]
 #: Kinds by column, ``{"age": "real", "town": {"kind": "categorical", "categories": [...]}}``, or the path of a TOML file.
 SchemaLike = Union[Mapping[str, Any], str, "PathLike[str]", "Schema"]
-
-#: Counts up to this are binomial (their largest value is a property of the source); beyond, Poisson.
-_LARGEST_BINOMIAL = 64
 
 
 @dataclass(frozen=True)
@@ -72,49 +67,22 @@ class Schema:
 
     def to_json(self) -> str:
         """The schema as it is kept in a model file: neighbours that differ only in their number are one entry."""
-        kept: list[dict[str, Any]] = []
-        for c in self.columns:
-            if kept:
-                last = kept[-1]
-                count = last.get("count", 1)
-                before, now = _numbered(last["name"]), _numbered(c.name)
-                same = (last["kind"], tuple(last.get("categories", ())), last.get("binarize"))
-                if before and now == (before[0], before[1] + count) and same == (c.kind, c.categories, c.binarize):
-                    kept[-1] = _entry(last["name"], count + 1, c)
-                    continue
-            kept.append(_entry(c.name, None, c))
-        shape = {} if self.shape is None else {"shape": list(self.shape)}
-        return json.dumps({**shape, "columns": kept}, separators=(",", ":"), ensure_ascii=False)
+        columns = [
+            {"name": c.name, "kind": c.kind, "categories": c.categories, "binarize": c.binarize} for c in self.columns
+        ]
+        return _core.pack_schema(json.dumps({"shape": self.shape, "columns": columns}))
 
     @classmethod
     def from_json(cls, text: str) -> Schema:
         """The schema of a model file."""
-        kept = json.loads(text)
-        columns = []
-        for c in kept["columns"]:
-            number = _numbered(c["name"])
-            for i in range(c.get("count") or 1):
-                name = f"{number[0]}{number[1] + i}" if number and c.get("count") else c["name"]
-                columns.append(Column(name, c["kind"], tuple(c.get("categories", ())), c.get("binarize")))
-        shape = kept.get("shape")
-        return cls(tuple(columns), None if shape is None else (shape[0], shape[1]))
+        return cls._of(_core.unpack_schema(text))
 
-
-def _entry(name: str, count: int | None, c: Column) -> dict[str, Any]:
-    out: dict[str, Any] = {"name": name}
-    if count is not None:
-        out["count"] = count
-    out["kind"] = c.kind
-    if c.categories:
-        out["categories"] = list(c.categories)
-    if c.binarize is not None:
-        out["binarize"] = c.binarize
-    return out
-
-
-def _numbered(name: str) -> tuple[str, int] | None:
-    found = re.fullmatch(r"(.*?)(0|[1-9][0-9]*)", name, re.DOTALL)
-    return (found[1], int(found[2])) if found and not found[1][-1:].isdigit() else None
+    @classmethod
+    def _of(cls, text: str) -> Schema:
+        """The schema of the JSON of all its columns."""
+        raw = json.loads(text)
+        columns = [Column(c["name"], c["kind"], tuple(c["categories"]), c["binarize"]) for c in raw["columns"]]
+        return cls(tuple(columns), None if raw["shape"] is None else (raw["shape"][0], raw["shape"][1]))
 
 
 def _quoted(text: str) -> str:
@@ -178,9 +146,7 @@ class Table:
 
     @classmethod
     def _of(cls, found: _core.Table) -> Table:
-        raw = json.loads(found.schema())
-        columns = tuple(Column(c["name"], c["kind"], tuple(c["categories"]), c["binarize"]) for c in raw["columns"])
-        schema = Schema(columns, None if raw["shape"] is None else (raw["shape"][0], raw["shape"][1]))
+        schema = Schema._of(found.schema())
         blocks = found.blocks()
         labels, weights = found.labels(), found.weights()
         return cls(
@@ -209,33 +175,10 @@ class Table:
         count = len(np.arange(len(self))[rows])
         return Table(self.schema, blocks, [pick(k) for k in self.known], pick(self.labels), pick(self.weights), count)
 
-    def layers(self, counts: str | None = None, label: bool = False) -> dict[str, Layer]:
-        """The visible layers that hold these columns, as the command line makes them."""
-        from ._units import units
-
-        groups = self.schema.groups()
-        if not groups:
-            raise ValueError("the table has no data columns, only labels or ignored ones")
-        out: dict[str, Layer] = {}
-        for places, block in zip(groups, self.blocks):
-            column = self.schema.columns[places[0]]
-            n, states = len(places), len(column.categories)
-            if column.kind == "categorical":
-                name, layer = f"potts{states}", Layer(n, "potts", max(1, states))
-            elif column.kind == "count":
-                most = int(max(1, block.max(initial=1)))
-                kind = counts or (f"binomial:{most}" if most <= _LARGEST_BINOMIAL else "poisson")
-                name, layer = "count", units(kind, n)
-            else:
-                kind = {"spin": "spin", "real": "gaussian"}.get(column.kind, "binary")
-                name, layer = column.kind, Layer(n, kind)
-            out["v" if len(groups) == 1 else name] = layer
-        if label:
-            found = self.schema.label
-            if found is None:
-                raise ValueError("label: the data have no label column, which a class machine needs; name one with label=")
-            out["y"] = Layer(1, "potts", len(found.categories))
-        return out
+    def groups(self) -> list[tuple[str, Array]]:
+        """The kind and the values of each group of columns, which are a layer of a machine."""
+        kinds = [self.schema.columns[places[0]].kind for places in self.schema.groups()]
+        return list(zip(kinds, self.blocks))
 
     def arrays(self, layers: list[str]) -> dict[str, Array]:
         """The values by layer, masked where they are missing."""

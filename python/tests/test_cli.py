@@ -57,6 +57,33 @@ def test_training_gives_the_same_file(name, tmp_path):
     assert same_file(ours, tmp_path / "run" / "model.safetensors", tmp_path / "ours.safetensors")
 
 
+DEFAULTS = {
+    # A small machine is given many updates, a class machine learns classes, measured columns are standardised, a deep
+    # machine starts from its levels: all of them choices.
+    "small": ("ising:2x2,t=2.5,rows=40", [], {}),
+    "class": ("digits", ["--machine", "class", "--hidden", 5, "--epochs", 1], dict(machine="class", hidden=5, epochs=1)),
+    "deep": ("digits", ["--hidden", "8,4", "--updates", 30], dict(hidden=[8, 4], updates=30)),
+    "unrestricted": (
+        "digits", ["--machine", "unrestricted", "--hidden", 3, "--updates", 5],
+        dict(machine="unrestricted", hidden=3, updates=5),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DEFAULTS)
+def test_choices_are_the_same(name, tmp_path):
+    data, flags, wishes = DEFAULTS[name]
+    cli("train", data, *flags, "--seed", 2, "-o", "run", "-q", cwd=tmp_path)
+    ours = hm.train(data, seed=2, **wishes)
+    assert same_file(ours, tmp_path / "run" / "model.safetensors", tmp_path / "ours.safetensors")
+    written = (tmp_path / "run" / "config.toml").read_text()
+    for key in ("updates", "batch", "average", "evaluate_every"):
+        assert f"\n{key} = {ours.last_run.settings[key]}\n" in written
+    if name == "deep":
+        blank = hm.train(data, seed=2, pretrain=False, **wishes)
+        assert not np.array_equal(blank.weights("v", "h1"), ours.weights("v", "h1"))
+
+
 def test_samples_features_and_likelihood_are_the_same(tmp_path):
     cli("train", "digits", "--hidden", 8, "--updates", 50, "--seed", 1, "-o", "run", "-q", cwd=tmp_path)
     machine = hm.load(tmp_path / "run")

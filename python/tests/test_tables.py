@@ -20,7 +20,7 @@ def test_built_in_data_have_names():
     assert len(digits.train) == 1438 and len(digits.test) == 359 and digits.train.schema.shape == (8, 8)
     assert digits.train.blocks[0].shape == (1438, 64) and set(digits.train.labels) == set(range(10))
     ising = hm.read("ising:4x4,t=2.5,rows=50").train
-    assert ising.layers()["v"] == hm.Spin(16) and set(np.unique(ising.blocks[0])) == {-1, 1}
+    assert hm.build(ising).layers["v"].kind == "spin" and set(np.unique(ising.blocks[0])) == {-1, 1}
     with pytest.raises(ValueError, match="did you mean"):
         hm.read("digts")
 

@@ -4,6 +4,7 @@ use crate::data::DataArgs;
 use crate::error::{Failure, Result};
 use crate::output::nearest;
 use harmonium::train::TrainParams;
+use harmonium_table::MachineConfig;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -42,46 +43,6 @@ pub(crate) struct DataConfig {
     pub(crate) seed: Option<u64>,
     /// How tables are read.
     pub(crate) read: DataArgs,
-}
-
-/// What learns.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct MachineConfig {
-    /// Which couplings there are.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) kind: Option<MachineKind>,
-    /// Units of each hidden layer.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) hidden: Option<Vec<usize>>,
-    /// What the hidden units are.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) hidden_kind: Option<String>,
-    /// What the units of count columns are.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) counts: Option<String>,
-    /// Whether the levels of a deep machine are trained one after the other before the whole is.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) pretrain: Option<bool>,
-}
-
-/// Which couplings a machine has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum MachineKind {
-    /// Visible and hidden units, couplings between them
-    #[default]
-    Rbm,
-    /// The same with the label as one more visible unit, to classify
-    Class,
-    /// Several hidden layers, each coupled to the next
-    Deep,
-    /// No hidden units, all visible ones coupled (inverse Ising, Potts)
-    FullyVisible,
-    /// As rbm, and the visible units are coupled among themselves
-    SemiRestricted,
-    /// As semi-restricted, and the hidden units are coupled too
-    Unrestricted,
 }
 
 /// What the command does around the training.

@@ -1,5 +1,6 @@
 //! How a command fails: what to tell, and the exit code.
 
+use crate::output::nearest;
 use std::fmt::Display;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
@@ -86,6 +87,28 @@ impl From<harmonium_data::Error> for Failure {
                 Self::Failed(format!("{place}: cannot {action}: {}{}", cause(source), remedy(source)))
             }
             _ => Self::Failed(error.to_string()),
+        }
+    }
+}
+
+impl From<harmonium_table::Error> for Failure {
+    fn from(error: harmonium_table::Error) -> Self {
+        use harmonium_table::Error;
+        match error {
+            Error::Setting { name, value, why, known } => {
+                let hint = match nearest(&value, known.iter().copied()) {
+                    Some(near) => format!("; did you mean {near}?"),
+                    None if known.is_empty() => String::new(),
+                    None => format!("; expected one of {}", known.join(", ")),
+                };
+                Self::usage(format!("--{} {value}: {why}{hint}", name.replace('_', "-")))
+            }
+            Error::NoLabel => Self::new(format!(
+                "{error}; mark one with `--label COLUMN`, or leave out `--machine class`"
+            )),
+            Error::Library(error) => error.into(),
+            Error::Data(error) => error.into(),
+            other => Self::new(other.to_string()),
         }
     }
 }

@@ -3,14 +3,12 @@
 #![forbid(unsafe_code)]
 
 mod args;
-mod build;
 mod commands;
 mod config;
 mod convert;
 mod data;
 mod error;
 mod figure;
-mod layout;
 mod linalg;
 mod model;
 mod output;
@@ -63,7 +61,7 @@ pub mod foreign {
             ".dat" => Machine::fully_visible(Layer::new(Kind::Potts { q: 5 }, 3)),
             _ => Machine::rbm(Layer::new(Kind::Binary, 4), Layer::new(Kind::Binary, 3)),
         };
-        let schema = crate::layout::Layout::plain(&machine.cast()).schema;
+        let schema = harmonium_table::Layout::plain(&machine.cast()).schema;
         let bytes = |f: &Format| convert::bytes(&machine, &schema, *f, Path::new("seed")).ok();
         formats.iter().filter_map(bytes).collect()
     }

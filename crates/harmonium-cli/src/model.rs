@@ -1,10 +1,10 @@
 //! A model to work with: of a run, kept along a run, of a model file, or of another program's file.
 
 use crate::error::{Context, Failure, Result};
-use crate::layout::{Layout, schema_from_json};
 use crate::run::Run;
 use harmonium::io::Provenance;
 use harmonium::{Archive, Machine};
+use harmonium_table::{Layout, schema_from_json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 

@@ -1,7 +1,10 @@
 //! Tables of typed columns: the data sets and file formats of `harmonium-data`.
 
-use crate::error::value;
-use harmonium_data::{Dataset, Labels, Overrides, Place, ReadOptions, Values};
+use crate::error::{refuse, value};
+use crate::machine::Machine;
+use harmonium::io::LayerInfo;
+use harmonium_data::{Dataset, Labels, Overrides, Place, ReadOptions, Schema, Values};
+use harmonium_table::{Visible, schema_from_json, schema_to_json};
 use ndarray::Array2;
 use numpy::{IntoPyArray, PyArray2};
 use pyo3::exceptions::PyOSError;
@@ -25,14 +28,7 @@ impl Table {
 
     /// The columns and the shape of images as JSON.
     fn schema(&self) -> String {
-        let schema = self.table.schema();
-        let columns = schema.columns.iter().map(|c| {
-            json!({
-                "name": c.name, "kind": c.kind.name(), "categories": c.categories[..],
-                "binarize": c.binarize.map(|b| b.to_string()),
-            })
-        });
-        json!({"shape": schema.shape, "columns": columns.collect::<Vec<_>>()}).to_string()
+        columns(self.table.schema())
     }
 
     /// One block per kind of column, and per number of categories.
@@ -132,4 +128,49 @@ pub(crate) fn read_csv(
     let options = options(overrides, seed, Some(true), None, None, 1)?;
     let set = py.detach(|| harmonium_data::read_csv(text, place, &options)).map_err(raise)?;
     Ok(parts(set).0)
+}
+
+/// All columns and the shape of images as JSON.
+fn columns(schema: &Schema) -> String {
+    let columns = schema.columns.iter().map(|c| {
+        json!({
+            "name": c.name, "kind": c.kind.name(), "categories": c.categories[..],
+            "binarize": c.binarize.map(|b| b.to_string()),
+        })
+    });
+    json!({"shape": schema.shape, "columns": columns.collect::<Vec<_>>()}).to_string()
+}
+
+/// A schema as JSON of all its columns in the form that model files keep.
+#[pyfunction]
+pub(crate) fn pack_schema(columns: &str) -> PyResult<String> {
+    Ok(schema_to_json(&schema_from_json(columns).map_err(refuse)?))
+}
+
+/// All columns of a schema in the form that model files keep.
+#[pyfunction]
+pub(crate) fn unpack_schema(text: &str) -> PyResult<String> {
+    Ok(columns(&schema_from_json(text).map_err(refuse)?))
+}
+
+/// The machine that `config` (JSON of `MachineConfig`) asks for, for the columns of a schema (JSON) whose groups have these
+/// largest counts, or on one visible layer (JSON of its kind and number of units) where there is no schema.
+#[pyfunction]
+pub(crate) fn build(
+    config: &str,
+    schema: Option<&str>,
+    largest: Vec<u32>,
+    layer: Option<&str>,
+) -> PyResult<Machine> {
+    let mut config = serde_json::from_str(config).map_err(|e| value("machine", e))?;
+    let schema = schema.map(schema_from_json).transpose().map_err(refuse)?;
+    let layer: Option<LayerInfo> =
+        layer.map(serde_json::from_str).transpose().map_err(|e| value("visible", e))?;
+    let made = harmonium_table::join(&mut config, |labels, counts| match (&schema, &layer) {
+        (Some(schema), _) => harmonium_table::visible(schema, &largest, labels, counts),
+        (None, _) if labels => Err(harmonium_table::Error::NoLabel),
+        (None, Some(l)) => Ok(vec![Visible { name: l.name.clone(), kind: l.kind, units: l.units }]),
+        (None, None) => Ok(vec![]),
+    });
+    Ok(made.map_err(refuse)?.into())
 }

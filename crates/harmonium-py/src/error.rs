@@ -21,6 +21,24 @@ pub(crate) fn raise(error: Error) -> PyErr {
     }
 }
 
+/// The same for the choices that are made for a table; wishes have the names of arguments.
+pub(crate) fn refuse(error: harmonium_table::Error) -> PyErr {
+    use harmonium_table::Error;
+    match error {
+        Error::Setting { name, value: got, why, known } if known.is_empty() => {
+            value(name, format!("{why}, got {got}"))
+        }
+        Error::Setting { name, value: got, why, known } => {
+            // In the form in which Python finds the name that was meant.
+            let known: Vec<_> = known.iter().map(|word| format!("`{word}`")).collect();
+            value(name, format!("{why} `{got}`, expected one of {}", known.join(", ")))
+        }
+        Error::NoLabel => value("label", format!("{error}; name one with label=")),
+        Error::Library(error) => raise(error),
+        other => PyValueError::new_err(other.to_string()),
+    }
+}
+
 /// A `ValueError` that names an argument.
 pub(crate) fn value(what: &str, why: impl std::fmt::Display) -> PyErr {
     PyValueError::new_err(format!("{what}: {why}"))

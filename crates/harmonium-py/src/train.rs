@@ -1,9 +1,9 @@
 //! Training: one call, with Python told of what happens and able to stop it.
 
-use crate::error::{raise, value};
+use crate::error::{raise, refuse, value};
 use crate::machine::Machine;
 use crate::rows::Rows;
-use crate::work::{Link, run, whole};
+use crate::work::{Link, run};
 use harmonium::train::{Control, Data, Event, Observer, Outcome, TrainParams, Trainer, event_object};
 use harmonium::{Archive, Result};
 use pyo3::prelude::*;
@@ -72,8 +72,11 @@ pub(crate) fn plan(
     threads: usize,
 ) -> PyResult<String> {
     let params = parse(params)?;
-    let plan = whole(py, threads, |_| params.plan(&machine.inner, &data.data))?;
-    serde_json::to_string(&plan.params()).map_err(|e| value("settings", e))
+    let (result, raised) = run(py, threads, |link| {
+        harmonium_table::settings(params, &machine.inner, &data.data, None, &|| link.stopped())
+    })?;
+    raised.map_or(Ok(()), Err)?;
+    serde_json::to_string(&result.map_err(refuse)?).map_err(|e| value("settings", e))
 }
 
 type Trained = (Machine, Checkpoint, String, Option<Py<PyAny>>);
@@ -91,6 +94,7 @@ pub(crate) fn train(
     params: &str,
     resume: Option<&Checkpoint>,
     time_budget: Option<f64>,
+    pretrain: Option<bool>,
     checkpoint: Option<PathBuf>,
     checkpoint_every: f64,
     notify: Option<Py<PyAny>>,
@@ -106,6 +110,7 @@ pub(crate) fn train(
         params,
         resume: resume.map(|c| &c.archive),
         time_budget,
+        pretrain,
     };
     let (result, raised) = run(py, threads, |link| {
         let (mut trainer, start) = job.trainer(link)?;
@@ -127,14 +132,14 @@ pub(crate) fn train(
         let report = report(&outcome, watch);
         Ok((trainer.result(), trainer.checkpoint(), report))
     })?;
-    let result: Result<_> = result;
+    let result: harmonium_table::Result<_> = result;
     match (result, raised) {
         (Ok((machine, archive, report)), raised) => {
             let raised = raised.map(|e| e.into_value(py).into_any());
             Ok((machine.into(), Checkpoint { archive }, report.to_string(), raised))
         }
         (Err(_), Some(raised)) => Err(raised),
-        (Err(e), None) => Err(raise(e)),
+        (Err(e), None) => Err(refuse(e)),
     }
 }
 
@@ -155,21 +160,15 @@ struct Job<'a> {
     params: TrainParams,
     resume: Option<&'a Archive>,
     time_budget: Option<f64>,
+    pretrain: Option<bool>,
 }
 
 impl<'a> Job<'a> {
-    fn trainer(mut self, link: &Link<'_>) -> Result<(Trainer<'a>, Instant)> {
-        let machine = || self.machine.clone();
+    fn trainer(self, link: &Link<'_>) -> harmonium_table::Result<(Trainer<'a>, Instant)> {
         let start = Instant::now();
-        let free = self.params.updates.is_none() && self.params.epochs.is_none();
-        let mut trainer = match (self.resume, self.time_budget) {
-            (Some(archive), _) => Trainer::resume(machine(), self.data, archive)?,
-            (None, Some(budget)) if free => {
-                let updates = self.updates_within(budget, link)?;
-                self.params.updates = Some(updates);
-                Trainer::new(machine(), self.params.plan(self.machine, self.data)?, self.data)?
-            }
-            _ => Trainer::new(machine(), self.params.plan(self.machine, self.data)?, self.data)?,
+        let mut trainer = match self.resume {
+            Some(archive) => Trainer::resume(self.machine.clone(), self.data, archive)?,
+            None => self.start(link)?,
         };
         if let Some(valid) = self.valid {
             trainer = trainer.with_valid(valid)?;
@@ -177,20 +176,31 @@ impl<'a> Job<'a> {
         Ok((trainer, start))
     }
 
-    /// How many updates fit into a time: measured on updates that are thrown away.
-    fn updates_within(&self, budget: f64, link: &Link<'_>) -> Result<u64> {
-        let params = TrainParams { evaluate_every: Some(0), ..self.params.clone() };
-        let plan = params.plan(self.machine, self.data)?;
-        let mut trainer = Trainer::new(self.machine.clone(), plan, self.data)?;
-        let (start, probe) = (Instant::now(), (0.05 * budget).min(3.0));
-        let mut n = 0;
-        while n < 3 || start.elapsed().as_secs_f64() < probe && !link.stopped() {
-            trainer.update()?;
-            n += 1;
-        }
-        let each = start.elapsed().as_secs_f64() / n as f64;
-        // A tenth is left for evaluations, checkpoints and updates that grow slower as weights grow.
-        Ok(((0.9 * budget / each) as u64).max(10))
+    /// The first moment of a run, chosen as the command line chooses it.
+    fn start(&self, link: &Link<'_>) -> harmonium_table::Result<Trainer<'a>> {
+        let (machine, params, stopped) = (self.machine, self.params.clone(), || link.stopped());
+        let levels = harmonium_table::starts_from_levels(machine, &params);
+        let pretrain = self.pretrain.unwrap_or(levels);
+        let params = harmonium_table::settings(params, machine, self.data, self.time_budget, &stopped)?;
+        let mut watch = Listener { link };
+        let machine = machine.clone();
+        let trainer =
+            harmonium_table::trainer(machine, params, self.data, pretrain, &mut watch, &stopped)?;
+        Ok(trainer.ok_or(harmonium::Error::Stopped { what: "training of the levels".into() })?)
+    }
+}
+
+/// Stops a run when it is asked to, and does nothing else.
+struct Listener<'a> {
+    link: &'a Link<'a>,
+}
+
+impl Observer<f32> for Listener<'_> {
+    fn notice(&mut self, _: &Event, _: &Trainer<'_>) -> Result<Control> {
+        Ok(match self.link.stopped() {
+            true => Control::Stop("interrupted".into()),
+            false => Control::Continue,
+        })
     }
 }
 

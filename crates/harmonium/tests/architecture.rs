@@ -38,6 +38,33 @@ fn rooms_use_only_what_they_may() {
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }
 
+/// Each crate with the crates of this workspace that it may depend on.
+const CRATES: [(&str, &[&str]); 7] = [
+    ("harmonium-kernels", &[]),
+    ("harmonium", &["harmonium-kernels"]),
+    ("harmonium-oracle", &[]),
+    ("harmonium-data", &[]),
+    ("harmonium-table", &["harmonium", "harmonium-data"]),
+    ("harmonium-cli", &["harmonium", "harmonium-data", "harmonium-table"]),
+    ("harmonium-py", &["harmonium", "harmonium-data", "harmonium-table"]),
+];
+
+#[test]
+fn crates_depend_only_on_what_they_may() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let found: BTreeSet<_> = fs::read_dir(crates).unwrap().flatten().map(|e| e.file_name()).collect();
+    assert_eq!(found, CRATES.iter().map(|(name, _)| (*name).into()).collect());
+    for (name, may) in CRATES {
+        let manifest = read(&crates.join(name).join("Cargo.toml"));
+        let section = manifest.split("\n[dependencies]\n").nth(1).unwrap_or("");
+        let section = section.split("\n[").next().unwrap_or("");
+        let used = section.lines().filter(|line| line.starts_with("harmonium"));
+        for used in used.map(|line| line.split(['.', ' ', '=']).next().unwrap_or(line)) {
+            assert!(may.contains(&used), "{name} depends on {used}");
+        }
+    }
+}
+
 #[test]
 fn the_library_forbids_unsafe_code_and_only_the_kernels_use_it() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();

@@ -5,13 +5,13 @@ use crate::commands::data::write_table;
 use crate::commands::sample::clamp_rows;
 use crate::data::DataArgs;
 use crate::error::{Failure, Result};
-use crate::layout::Layout;
 use crate::model::Model;
 use crate::output::{grouped, say};
 use clap::{Args, ValueEnum};
 use harmonium::sample::purpose;
 use harmonium::{Chains, Kind, Machine, Role};
 use harmonium_data::{Table, Values};
+use harmonium_table::Layout;
 use ndarray::Array2;
 use std::path::{Path, PathBuf};
 

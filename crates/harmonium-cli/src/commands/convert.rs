@@ -3,13 +3,13 @@
 use crate::args::Common;
 use crate::convert::{self, Foreign, Format};
 use crate::error::{Failure, Result};
-use crate::layout::{Layout, schema_from_json, schema_to_json};
 use crate::model::Model;
 use crate::output::say;
 use crate::run::{self, Run};
 use clap::Args;
 use harmonium::Machine;
 use harmonium::io::Provenance;
+use harmonium_table::{Layout, schema_from_json, schema_to_json};
 use std::path::{Path, PathBuf};
 
 /// Flags of `convert`.

@@ -5,7 +5,6 @@ use crate::args::Common;
 use crate::commands::data::write_table;
 use crate::data::DataArgs;
 use crate::error::{Failure, Result};
-use crate::layout::Layout;
 use crate::model::Model;
 use crate::output::{is_shown, nearest, put, width};
 use crate::picture;
@@ -13,6 +12,7 @@ use clap::Args;
 use harmonium::sample::purpose;
 use harmonium::{Batch, Bits, Chains, Clamp, Clamps, Kind, Machine, Role, States};
 use harmonium_data::Table;
+use harmonium_table::Layout;
 use std::path::PathBuf;
 
 /// Sweeps before samples are taken, where nothing else is said.

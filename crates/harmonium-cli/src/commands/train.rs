@@ -2,7 +2,6 @@
 
 mod flags;
 mod job;
-mod pretrain;
 mod watch;
 
 pub(crate) use flags::TrainArgs;

@@ -2,12 +2,12 @@
 
 use crate::args::Common;
 use crate::error::{Failure, Result};
-use crate::layout::Layout;
 use crate::output::{duration, grouped, is_live, say};
 use harmonium::judge::{Budget, Estimate, FreeEnergies, LogZParams};
 use harmonium::partition::{Progress, Verdict};
 use harmonium::{Machine, Role, States};
 use harmonium_data::Table;
+use harmonium_table::Layout;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
 use std::cell::Cell;

@@ -2,7 +2,7 @@
 
 use super::job::Job;
 use crate::args::Common;
-use crate::config::{Config, MachineKind, seconds};
+use crate::config::{Config, seconds};
 use crate::data::DataArgs;
 use crate::error::{Failure, Result};
 use crate::output::nearest;
@@ -10,6 +10,7 @@ use crate::run::{self, Run};
 use clap::Args;
 use harmonium::estimate::Estimator;
 use harmonium::train::{Form, Init, Optimiser};
+use harmonium_table::MachineKind;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 

@@ -1,25 +1,21 @@
 //! A training job: data, machine and plan made ready, then carried out, then judged.
 
-use super::pretrain;
-use super::watch::{INTERRUPTED, Keeper};
+use super::watch::{INTERRUPTED, Keeper, Levels};
 use crate::args::Common;
 use crate::commands::evaluate::{self, Evaluation};
 use crate::commands::sample;
-use crate::config::{Config, MachineKind};
+use crate::config::Config;
 use crate::error::{Context, Failure, Result};
-use crate::layout::{Layout, schema_to_json};
 use crate::output::{duration, grouped, put, say, width};
 use crate::progress::Progress;
 use crate::run::{self, Run};
 use crate::signals::Stop;
-use crate::{build, data, picture};
-use harmonium::estimate::{Estimator, LabelsParams};
+use crate::{data, picture};
 use harmonium::io::Provenance;
-use harmonium::train::{
-    Data, Event, Form, Init, Metrics, Observer, Optimiser, TrainParams, Trainer, Trajectory,
-};
-use harmonium::{Archive, Kind, Machine, Role};
+use harmonium::train::{Data, Event, Metrics, Observer, Trainer, Trajectory};
+use harmonium::{Archive, Machine, Role};
 use harmonium_data::{DataName, Dataset, Source, Table};
+use harmonium_table::{Layout, machine_for, schema_to_json, settings, trainer};
 use serde_json::json;
 use std::time::Instant;
 
@@ -29,9 +25,6 @@ const CHECKPOINT: f64 = 30.0;
 const LINES: u64 = 1000;
 /// Models kept along a run.
 const KEEP: usize = 20;
-/// Weights up to which an update costs next to nothing, and how many updates such a machine gets.
-const SMALL: usize = 20_000;
-const PATIENT: u64 = 20_000;
 /// Rows from which a file is split without being asked.
 const SPLIT_FROM: usize = 500;
 
@@ -49,32 +42,9 @@ impl Job {
     /// A new run.
     pub(super) fn new(mut config: Config, run: Run, common: &Common) -> Result<Self> {
         let set = load(&mut config)?;
-        let (machine, layout) = build::machine(&mut config.machine, &set.train)?;
+        let (machine, layout) = machine_for(&mut config.machine, &set.train)?;
         let data = layout.data(&machine, &set.train)?;
-        let free = config.train.updates.is_none() && config.train.epochs.is_none();
-        let class = config.machine.kind == Some(MachineKind::Class) && config.train.estimator.is_none();
-        if class {
-            hybrid(&mut config.train);
-        }
-        // Measured columns come in any unit; weights to them learn at the pace of the others when each is scaled.
-        if machine.members().iter().any(|m| m.layer.kind() == Kind::Gaussian && m.role == Role::Visible)
-        {
-            config.train.form.get_or_insert(Form::Standardised);
-        }
-        let plan = config.train.plan(&machine, &data)?;
-        config.train = plan.params();
-        if free && !class && config.run.time_budget.is_none() {
-            let weights: usize = machine.couplings().iter().map(|c| c.w().len()).sum();
-            let small = weights <= SMALL && config.train.estimator != Some(Estimator::Exact);
-            config.train.updates = Some(plan.updates().max(if small { PATIENT } else { 0 }));
-            (config.train.average, config.train.evaluate_every) = (None, None);
-            config.train = config.train.plan(&machine, &data)?.params();
-        }
-        if let (Some(budget), true) = (config.run.time_budget, free) {
-            config.train.updates = Some(updates_within(budget, &config, &machine, &data)?);
-            (config.train.average, config.train.evaluate_every) = (None, None);
-            config.train = config.train.plan(&machine, &data)?.params();
-        }
+        config.train = settings(config.train, &machine, &data, config.run.time_budget, &|| false)?;
         run.create(common.force)?;
         keep_stdin(&mut config, &set, &run)?;
         run::write(&run.config(), true, config.text()?.as_bytes())?;
@@ -85,7 +55,7 @@ impl Job {
     pub(super) fn resume(run: Run, _: &Common) -> Result<Self> {
         let mut config = Config::read(&run.config())?;
         let set = load(&mut config)?;
-        let (machine, layout) = build::machine(&mut config.machine, &set.train)?;
+        let (machine, layout) = machine_for(&mut config.machine, &set.train)?;
         let path = Keeper::path(&run);
         let checkpoint = match path.is_file() {
             true => Some(Archive::load(&path).context("the checkpoint of this run")?),
@@ -131,16 +101,21 @@ impl Job {
 
     /// The first moment of a run; deep machines have their levels trained before it.
     fn start<'d>(&self, data: &'d Data, stop: &Stop, common: &Common) -> Result<Trainer<'d, f32>> {
-        let mut machine = self.machine.clone();
-        let mut params = self.config.train.clone();
-        let plan = params.plan(&machine, data)?;
-        let complete = self.set.train.missing() == 0;
-        if self.config.machine.pretrain == Some(true) && complete && pretrain::applies(&machine) {
-            pretrain::pretrain(&mut machine, &params, plan.updates(), data, stop, common.quiet)?;
-            params.init = Some(Init::Keep);
+        let pretrain = self.config.machine.pretrain == Some(true);
+        let levels = self.machine.with_role(Role::Hidden).count();
+        let mut watch = Levels { stop, quiet: common.quiet, levels, level: 0 };
+        let (machine, params) = (self.machine.clone(), self.config.train.clone());
+        match trainer(machine, params, data, pretrain, &mut watch, &|| stop.asked())? {
+            Some(trainer) => Ok(trainer),
+            None => {
+                if !common.quiet {
+                    say!(
+                        "interrupted while the levels were trained; the same command with `train RUN` starts again"
+                    );
+                }
+                Err(Failure::Interrupted)
+            }
         }
-        let plan = params.plan(&machine, data)?;
-        Ok(Trainer::new(machine, plan, data)?)
     }
 
     fn train(
@@ -326,21 +301,6 @@ impl Job {
     }
 }
 
-/// How class machines are trained where nothing else is said: mostly to tell classes apart, partly to know the data.
-fn hybrid(train: &mut TrainParams) {
-    let generative = Some(Box::new(Estimator::Pcd { sweeps: None, chains: None }));
-    let labels = LabelsParams { part: 0.95, generative, ..LabelsParams::default() };
-    train.estimator = Some(Estimator::Labels(labels));
-    if train.optimiser.is_none() && train.rate.is_none() {
-        train.optimiser = Some(Optimiser::Adam { beta1: 0.9, beta2: 0.999, epsilon: 1e-8 });
-        train.rate = Some(0.01);
-    }
-    train.batch.get_or_insert(100);
-    if train.epochs.is_none() {
-        train.updates.get_or_insert(3000);
-    }
-}
-
 /// The data of a configuration in their parts; the configuration is completed.
 pub(crate) fn load(config: &mut Config) -> Result<Dataset> {
     let data = &mut config.data;
@@ -398,22 +358,6 @@ fn keep_stdin(config: &mut Config, set: &Dataset, run: &Run) -> Result {
     let path = std::path::absolute(&path).unwrap_or(path);
     config.data.name = Some(path.display().to_string());
     Ok(())
-}
-
-/// How many updates fit into a time: measured on updates that are thrown away.
-fn updates_within(budget: f64, config: &Config, machine: &Machine, data: &Data) -> Result<u64> {
-    let mut params = config.train.clone();
-    params.evaluate_every = Some(0);
-    let mut trainer = Trainer::new(machine.clone(), params.plan(machine, data)?, data)?;
-    let (start, probe) = (Instant::now(), (0.05 * budget).min(3.0));
-    let mut n = 0;
-    while n < 3 || start.elapsed().as_secs_f64() < probe {
-        trainer.update()?;
-        n += 1;
-    }
-    let each = start.elapsed().as_secs_f64() / n as f64;
-    // A tenth is left for evaluations, checkpoints and updates that grow slower as weights grow.
-    Ok(((0.9 * budget / each) as u64).max(10))
 }
 
 fn estimator_words(estimator: &harmonium::estimate::Estimator) -> String {

@@ -1,6 +1,6 @@
 //! Observers of a run that belong to the command: signals, time, checkpoints, the log.
 
-use crate::output::duration;
+use crate::output::{duration, grouped, say};
 use crate::run::Run;
 use crate::signals::Stop;
 use harmonium::io::Provenance;
@@ -73,5 +73,29 @@ impl Observer<f32> for Keeper<'_> {
             _ => {}
         }
         Ok(Control::Continue)
+    }
+}
+
+/// Tells of the levels of a deep machine, and stops their training on a signal.
+pub(super) struct Levels<'a> {
+    pub(super) stop: &'a Stop,
+    pub(super) quiet: bool,
+    pub(super) levels: usize,
+    pub(super) level: usize,
+}
+
+impl Observer<f32> for Levels<'_> {
+    fn notice(&mut self, event: &Event, run: &Trainer<'_, f32>) -> Result<Control> {
+        if matches!(event, Event::Started { .. }) {
+            self.level += 1;
+            if !self.quiet && !self.stop.asked() {
+                let updates = grouped(run.plan().updates());
+                say!("level {} of {} on its own: {updates} updates", self.level, self.levels);
+            }
+        }
+        Ok(match self.stop.asked() {
+            true => Control::Stop(INTERRUPTED.into()),
+            false => Control::Continue,
+        })
     }
 }

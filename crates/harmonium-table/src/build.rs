@@ -1,9 +1,7 @@
 //! A machine for a table: which layers, which couplings.
 
-use crate::config::{MachineConfig, MachineKind};
-use crate::error::{Failure, Result};
-use crate::layout::{self, Layout};
-use crate::output::nearest;
+use crate::layout::{Layout, Visible, largest, visible};
+use crate::{Error, MachineConfig, MachineKind, Result};
 use harmonium::{Coupling, Kind, Layer, Machine, Member, Role};
 use harmonium_data::Table;
 use ndarray::Array2;
@@ -11,15 +9,34 @@ use ndarray::Array2;
 /// Most hidden units that are chosen without being asked for.
 const MANY: usize = 500;
 
-/// The machine that `config` asks for, with what it leaves open chosen; `config` is completed.
-pub(crate) fn machine(config: &mut MachineConfig, table: &Table) -> Result<(Machine, Layout)> {
+/// The machine that `config` asks for, for the columns of a table, and how they sit in its layers. What `config` leaves
+/// open is chosen; it is completed.
+///
+/// # Errors
+/// Wishes that contradict each other or the table.
+pub fn machine_for(config: &mut MachineConfig, table: &Table) -> Result<(Machine, Layout)> {
+    let layers = |labels, counts| visible(table.schema(), &largest(table), labels, counts);
+    let machine = join(config, layers)?;
+    let layout = Layout::new(table.schema().clone(), &machine)?;
+    Ok((machine, layout))
+}
+
+/// The machine that `config` asks for, on the visible layers that `layers` gives when it is told whether there is to be one
+/// for the labels and what counts are. What `config` leaves open is chosen; it is completed.
+///
+/// # Errors
+/// Wishes that contradict each other or the layers.
+pub fn join(
+    config: &mut MachineConfig,
+    layers: impl FnOnce(bool, Option<Kind>) -> Result<Vec<Visible>>,
+) -> Result<Machine> {
     let kind = config.kind.unwrap_or(match config.hidden.as_deref() {
         Some([]) | Some([0]) => MachineKind::FullyVisible,
         Some([_, _, ..]) => MachineKind::Deep,
         _ => MachineKind::Rbm,
     });
     let counts = config.counts.as_deref().map(count_kind).transpose()?;
-    let visible = layout::visible(table, kind == MachineKind::Class, counts)?;
+    let visible = layers(kind == MachineKind::Class, counts)?;
     let units: usize = visible.iter().map(|v| v.units).sum();
     let hidden = hidden_units(config, kind, units)?;
     let hidden_kind = hidden_kind(config.hidden_kind.as_deref().unwrap_or("binary"))?;
@@ -32,8 +49,7 @@ pub(crate) fn machine(config: &mut MachineConfig, table: &Table) -> Result<(Mach
         let name = if hidden.len() == 1 { "h".into() } else { format!("h{}", i + 1) };
         members.push(Member { name, role: Role::Hidden, layer: Layer::new(hidden_kind, n) });
     }
-    let pairs = pairs(kind, given, hidden.len());
-    let couplings: Vec<_> = pairs
+    let couplings: Vec<_> = pairs(kind, given, hidden.len())
         .into_iter()
         .map(|(a, b)| {
             let shape = (members[a].layer.width(), members[b].layer.width());
@@ -46,9 +62,7 @@ pub(crate) fn machine(config: &mut MachineConfig, table: &Table) -> Result<(Mach
     config.kind = Some(kind);
     config.hidden = Some(hidden);
     config.hidden_kind.get_or_insert_with(|| "binary".into());
-    let machine = Machine::new(members, couplings)?;
-    let layout = Layout::new(table.schema().clone(), &machine)?;
-    Ok((machine, layout))
+    Ok(Machine::new(members, couplings)?)
 }
 
 fn hidden_units(config: &MachineConfig, kind: MachineKind, visible: usize) -> Result<Vec<usize>> {
@@ -59,16 +73,14 @@ fn hidden_units(config: &MachineConfig, kind: MachineKind, visible: usize) -> Re
         (None, MachineKind::Deep) => vec![chosen(visible), chosen(visible / 2)],
         (None, _) => vec![chosen(visible)],
     };
-    let wrong = |what: &str| Err(Failure::usage(format!("--hidden {}: {what}", join(&hidden))));
+    let wrong = |what: &str| Err(Error::setting("hidden", comma(&hidden), what));
     match (kind, hidden.len()) {
         _ if hidden.contains(&0) => wrong("a hidden layer has at least one unit"),
         (MachineKind::FullyVisible, 1..) => wrong("a fully visible machine has no hidden units"),
         (MachineKind::FullyVisible, 0) | (MachineKind::Deep, 2..) => Ok(hidden),
-        (MachineKind::Deep, _) => {
-            wrong("a deep machine has at least two hidden layers, as in --hidden 100,50")
-        }
+        (MachineKind::Deep, _) => wrong("a deep machine has at least two hidden layers, as in 100,50"),
         (_, 1) => Ok(hidden),
-        _ => wrong("one hidden layer is expected; several make a deep machine (--machine deep)"),
+        _ => wrong("one hidden layer is expected; several make a deep machine"),
     }
 }
 
@@ -77,7 +89,7 @@ fn chosen(visible: usize) -> usize {
     (visible + visible / 2).clamp(8, MANY)
 }
 
-fn join(numbers: &[usize]) -> String {
+fn comma(numbers: &[usize]) -> String {
     numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
 }
 
@@ -99,13 +111,12 @@ fn pairs(kind: MachineKind, given: usize, hidden: usize) -> Vec<(usize, usize)> 
 }
 
 fn hidden_kind(word: &str) -> Result<Kind> {
-    const WORDS: [&str; 6] = ["binary", "spin", "gaussian", "relu", "drelu", "potts:3"];
-    let wrong = || {
-        let hint = match nearest(word, WORDS) {
-            Some(near) => format!("did you mean {near}?"),
-            None => format!("expected one of {}", WORDS.join(", ")),
-        };
-        Failure::usage(format!("--hidden-kind {word}: unknown kind of unit; {hint}"))
+    static WORDS: [&str; 6] = ["binary", "spin", "gaussian", "relu", "drelu", "potts:3"];
+    let wrong = || Error::Setting {
+        name: "hidden_kind",
+        value: word.into(),
+        why: "unknown kind of unit".into(),
+        known: &WORDS,
     };
     Ok(match word {
         "binary" => Kind::Binary,
@@ -124,8 +135,10 @@ fn count_kind(word: &str) -> Result<Kind> {
     match (word, word.strip_prefix("binomial:").map(str::parse)) {
         ("poisson", _) => Ok(Kind::Poisson),
         (_, Some(Ok(n))) if n >= 1 => Ok(Kind::Binomial { n }),
-        _ => Err(Failure::usage(format!(
-            "--counts {word}: expected poisson, or binomial:N with the largest count N"
-        ))),
+        _ => Err(Error::setting(
+            "counts",
+            word,
+            "expected poisson, or binomial:N with the largest count N",
+        )),
     }
 }

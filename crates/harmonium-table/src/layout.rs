@@ -1,88 +1,107 @@
 //! How the columns of a table sit in the layers of a machine, and the way back.
 
-use crate::error::{Failure, Result};
+use crate::{Error, Result};
 use harmonium::train::Data;
 use harmonium::{Batch, Bits, Kind, Layer, Machine, Role, States};
 use harmonium_data::{self as hd, BitMatrix, Block, Column, Schema, Table, Values};
 use ndarray::Array2;
-use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// Counts up to this are binomial (their largest value is a property of the source); beyond, Poisson.
 const LARGEST_BINOMIAL: u32 = 64;
 
 /// Name of the layer that holds the class.
-pub(crate) const LABELS: &str = "y";
+pub const LABELS: &str = "y";
 
 /// Which layer holds which columns.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Layout {
-    pub(crate) schema: Arc<Schema>,
+pub struct Layout {
+    /// What the columns are.
+    pub schema: Arc<Schema>,
     /// For each block of a table, its layer.
-    pub(crate) layers: Vec<usize>,
+    pub layers: Vec<usize>,
     /// The layer of the label column, if the machine has one.
-    pub(crate) labels: Option<usize>,
+    pub labels: Option<usize>,
 }
 
 /// A visible layer to be made.
-pub(crate) struct Visible {
-    pub(crate) name: String,
-    pub(crate) kind: Kind,
-    pub(crate) units: usize,
+#[derive(Clone, Debug, PartialEq)]
+pub struct Visible {
+    /// Its name.
+    pub name: String,
+    /// What its units are.
+    pub kind: Kind,
+    /// How many there are.
+    pub units: usize,
 }
 
-/// The visible layers for a table: one for each block, and one for the labels on request.
-pub(crate) fn visible(table: &Table, labels: bool, counts: Option<Kind>) -> Result<Vec<Visible>> {
-    let groups = table.schema().groups();
+/// The visible layers for the columns of a schema: one for each of its groups, and one for the labels on request.
+/// `largest` is the largest count in the columns of each group; it matters where they are counts.
+///
+/// # Errors
+/// No columns to learn from, or no label where one is needed.
+pub fn visible(
+    schema: &Schema,
+    largest: &[u32],
+    labels: bool,
+    counts: Option<Kind>,
+) -> Result<Vec<Visible>> {
+    let groups = schema.groups();
     let mut out = Vec::new();
-    for (group, block) in groups.iter().zip(table.blocks()) {
-        let kind = unit_kind(block, counts);
+    for (i, group) in groups.iter().enumerate() {
         let name = match group.kind {
             _ if groups.len() == 1 => "v".to_owned(),
             hd::Kind::Categorical => format!("potts{}", group.states),
             kind => kind.name().to_owned(),
         };
-        out.push(Visible { name, kind, units: group.columns.len() });
+        let most = largest.get(i).copied().unwrap_or(0);
+        out.push(Visible { name, kind: unit_kind(group, most, counts), units: group.columns.len() });
     }
     if out.is_empty() {
-        return Err(Failure::new("the table has no data columns, only labels or ignored ones"));
+        return Err(Error::Unfit("the table has no data columns, only labels or ignored ones".into()));
     }
     if labels {
-        let q = label_categories(table.schema())?.len() as u32;
+        let column = schema.columns.iter().find(|c| c.kind == hd::Kind::Label).ok_or(Error::NoLabel)?;
+        let q = column.categories.len() as u32;
         out.push(Visible { name: LABELS.into(), kind: Kind::Potts { q }, units: 1 });
     }
     Ok(out)
 }
 
-fn label_categories(schema: &Schema) -> Result<&Arc<[String]>> {
-    let column = schema.columns.iter().find(|c| c.kind == hd::Kind::Label).ok_or_else(|| {
-        Failure::new(
-            "the data have no label column, which a class machine needs; \
-             mark one with `--label COLUMN`, or leave out `--machine class`",
-        )
-    })?;
-    Ok(&column.categories)
-}
-
-fn unit_kind(block: &Block, counts: Option<Kind>) -> Kind {
-    match (block.kind, &block.values) {
-        (hd::Kind::Spin, _) => Kind::Spin,
-        (hd::Kind::Categorical, _) => Kind::Potts { q: block.states.max(1) as u32 },
-        (hd::Kind::Real, _) => Kind::Gaussian,
-        (hd::Kind::Count, Values::Codes(codes)) => {
-            counts.unwrap_or_else(|| match codes.values().iter().copied().max().unwrap_or(1).max(1) {
-                n if n <= LARGEST_BINOMIAL => Kind::Binomial { n },
-                _ => Kind::Poisson,
-            })
-        }
+fn unit_kind(group: &hd::Group, most: u32, counts: Option<Kind>) -> Kind {
+    match group.kind {
+        hd::Kind::Spin => Kind::Spin,
+        hd::Kind::Categorical => Kind::Potts { q: group.states.max(1) as u32 },
+        hd::Kind::Real => Kind::Gaussian,
+        hd::Kind::Count => counts.unwrap_or(match most.max(1) {
+            n if n <= LARGEST_BINOMIAL => Kind::Binomial { n },
+            _ => Kind::Poisson,
+        }),
         _ => Kind::Binary,
     }
+}
+
+/// The largest count in each block of a table, 0 where it holds none.
+pub(crate) fn largest(table: &Table) -> Vec<u32> {
+    let most = |block: &Block| match (block.kind, &block.values) {
+        (hd::Kind::Count, Values::Codes(codes)) => codes.values().iter().copied().max().unwrap_or(0),
+        _ => 0,
+    };
+    table.blocks().iter().map(most).collect()
+}
+
+/// Whether a machine has a class for every row: a visible layer `y` that is one Potts unit.
+pub fn is_class(machine: &Machine) -> bool {
+    machine.with_role(Role::Visible).any(|l| {
+        let m = &machine.members()[l];
+        m.name == LABELS && m.layer.len() == 1 && matches!(m.layer.kind(), Kind::Potts { .. })
+    })
 }
 
 impl Layout {
     /// The layout of a machine whose visible layers are the blocks of `schema` in order, with the labels
     /// in a layer `y` if there is one.
-    pub(crate) fn new(schema: Arc<Schema>, machine: &Machine) -> Result<Self> {
+    pub fn new(schema: Arc<Schema>, machine: &Machine) -> Result<Self> {
         let groups = schema.groups();
         let visible: Vec<usize> = machine.with_role(Role::Visible).collect();
         let classes =
@@ -99,12 +118,12 @@ impl Layout {
             });
         match fits {
             true => Ok(Self { schema, layers, labels }),
-            false => Err(Failure::new("the schema in this file does not fit its machine")),
+            false => Err(Error::Unfit("the schema in this file does not fit its machine".into())),
         }
     }
 
     /// Columns named after their units, for a machine that comes without a schema.
-    pub(crate) fn plain(machine: &Machine) -> Self {
+    pub fn plain(machine: &Machine) -> Self {
         let mut columns = Vec::new();
         for l in machine.with_role(Role::Visible) {
             let m = &machine.members()[l];
@@ -133,7 +152,7 @@ impl Layout {
     }
 
     /// The rows of a table as training data, with weights and missing entries.
-    pub(crate) fn data(&self, machine: &Machine, table: &Table) -> Result<Data> {
+    pub fn data(&self, machine: &Machine, table: &Table) -> Result<Data> {
         let (states, known) = self.states(machine, table)?;
         let mut data = Data::new(states);
         if let Some(weights) = table.weights() {
@@ -146,11 +165,7 @@ impl Layout {
     }
 
     /// The rows of a table as states, and which entries of which layers are known where some are missing.
-    pub(crate) fn states(
-        &self,
-        machine: &Machine,
-        table: &Table,
-    ) -> Result<(States, Vec<(usize, Bits)>)> {
+    pub fn states(&self, machine: &Machine, table: &Table) -> Result<(States, Vec<(usize, Bits)>)> {
         let rows = table.rows();
         let mut states = States::empty(machine.len(), rows);
         let mut known = Vec::new();
@@ -177,7 +192,7 @@ impl Layout {
     }
 
     /// The visible layers of some states as a table.
-    pub(crate) fn table(&self, machine: &Machine, states: &States) -> Result<Table> {
+    pub fn table(&self, machine: &Machine, states: &States) -> Result<Table> {
         let rows = states.rows();
         let mut table = Table::zeros(self.schema.clone(), rows);
         for (block, &l) in table.blocks_mut().iter_mut().zip(&self.layers) {
@@ -186,7 +201,7 @@ impl Layout {
         if let (Some(l), Some(column)) = (self.labels, self.label_column()) {
             let codes = match states.layer(l)? {
                 Batch::Codes(codes) => codes.column(0).to_vec(),
-                _ => return Err(Failure::new("the class layer does not hold classes")),
+                _ => return Err(Error::Unfit("the class layer does not hold classes".into())),
             };
             let categories = self.schema.columns[column].categories.clone();
             table.set_labels(Some(hd::Labels { column, categories, codes }))?;
@@ -195,12 +210,12 @@ impl Layout {
     }
 
     /// Place of the label column in the schema.
-    pub(crate) fn label_column(&self) -> Option<usize> {
+    pub fn label_column(&self) -> Option<usize> {
         self.schema.columns.iter().position(|c| c.kind == hd::Kind::Label)
     }
 
     /// Layer and unit of the column at this place.
-    pub(crate) fn unit(&self, place: usize) -> Option<(usize, usize)> {
+    pub fn unit(&self, place: usize) -> Option<(usize, usize)> {
         if self.label_column() == Some(place) {
             return self.labels.map(|l| (l, 0));
         }
@@ -212,7 +227,7 @@ impl Layout {
     }
 
     /// Height and width, when every row is an image.
-    pub(crate) fn shape(&self) -> Option<[usize; 2]> {
+    pub fn shape(&self) -> Option<[usize; 2]> {
         self.schema
             .shape
             .filter(|[h, w]| self.layers.len() == 1 && h * w == self.schema.groups()[0].columns.len())
@@ -236,9 +251,9 @@ fn kinds_fit(kind: Kind, group: &hd::Group) -> bool {
     }
 }
 
-fn mismatch(schema: &Schema, block: &Block, error: harmonium::Error) -> Failure {
+fn mismatch(schema: &Schema, block: &Block, error: harmonium::Error) -> Error {
     let first = &schema.columns[block.columns[0]].name;
-    Failure::new(format!(
+    Error::Unfit(format!(
         "columns of kind {} (from {first:?} on) do not fit the model: {error}",
         block.kind
     ))
@@ -283,105 +298,5 @@ fn values(layer: &Layer, batch: &Batch<f32>) -> Values {
             reals.indexed_iter().for_each(|((r, j), &x)| out.set(r, j, f64::from(x)));
             Values::Reals(out)
         }
-    }
-}
-
-/// A schema as it is kept in a model file: neighbouring columns that differ only in their number are one.
-#[derive(Serialize, Deserialize)]
-struct Kept {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    shape: Option<[usize; 2]>,
-    columns: Vec<KeptColumns>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct KeptColumns {
-    name: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    count: Option<usize>,
-    kind: String,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    categories: Vec<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    binarize: Option<String>,
-}
-
-fn numbered(name: &str) -> Option<(&str, usize)> {
-    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
-    let digits = &name[stem.len()..];
-    let canonical = !digits.is_empty() && (digits == "0" || !digits.starts_with('0'));
-    canonical.then(|| digits.parse().ok().map(|n| (stem, n))).flatten()
-}
-
-/// The schema as JSON, for the header of a model file.
-pub(crate) fn schema_to_json(schema: &Schema) -> String {
-    let mut columns: Vec<KeptColumns> = Vec::new();
-    for c in &schema.columns {
-        let binarize = c.binarize.map(|b| b.to_string());
-        if let Some(last) = columns.last_mut() {
-            let count = last.count.unwrap_or(1);
-            let next = numbered(&last.name).map(|(stem, n)| (stem, n + count));
-            let same = last.kind == c.kind.name() && last.categories[..] == c.categories[..];
-            if same && last.binarize == binarize && next.is_some() && next == numbered(&c.name) {
-                last.count = Some(count + 1);
-                continue;
-            }
-        }
-        columns.push(KeptColumns {
-            name: c.name.clone(),
-            count: None,
-            kind: c.kind.name().into(),
-            categories: c.categories.to_vec(),
-            binarize,
-        });
-    }
-    serde_json::to_string(&Kept { shape: schema.shape, columns }).expect("texts and numbers only")
-}
-
-/// The schema of such JSON.
-pub(crate) fn schema_from_json(text: &str) -> Result<Schema> {
-    let bad = |e: String| Failure::new(format!("the schema in the model file cannot be read: {e}"));
-    let kept: Kept = serde_json::from_str(text).map_err(|e| bad(e.to_string()))?;
-    let mut schema = Schema { columns: Vec::new(), shape: kept.shape };
-    for c in kept.columns {
-        let categories: Arc<[String]> = c.categories.into();
-        let kind: hd::Kind = c.kind.parse().map_err(bad)?;
-        let binarize = c.binarize.map(|b| b.parse()).transpose().map_err(bad)?;
-        let count = c.count.unwrap_or(1);
-        // A count is believed only as far as a machine could have as many units.
-        if count > 1 << 24 {
-            return Err(bad(format!("{count} columns")));
-        }
-        for i in 0..count {
-            let name = match (c.count, numbered(&c.name)) {
-                (Some(_), Some((stem, n))) => format!("{stem}{}", n + i),
-                _ => c.name.clone(),
-            };
-            let categories = categories.clone();
-            schema.columns.push(Column { name, kind, categories, binarize });
-        }
-    }
-    Ok(schema)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn schemas_come_back_from_json() {
-        let mut columns: Vec<Column> =
-            (0..5).map(|i| Column::new(format!("v{i}"), hd::Kind::Binary)).collect();
-        columns[3].binarize = Some(hd::Binarize::Threshold(0.5));
-        let letters: Arc<[String]> = ["-", "A"].map(String::from).into();
-        columns.extend((9..12).map(|i| {
-            Column::new(format!("s{i}"), hd::Kind::Categorical).with_categories(letters.clone())
-        }));
-        columns.push(Column::new("x01", hd::Kind::Real));
-        columns.push(Column::new("x02", hd::Kind::Real));
-        let schema = Schema { columns, shape: Some([2, 2]) };
-        let text = schema_to_json(&schema);
-        assert_eq!(schema_from_json(&text).unwrap(), schema);
-        assert!(text.len() < 500, "{text}");
     }
 }

@@ -1,0 +1,40 @@
+//! Why there is no machine for a table; each front end says it in its own words.
+
+/// The result of a choice.
+pub type Result<T = (), E = Error> = std::result::Result<T, E>;
+
+/// What stands in the way.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A wish that cannot be met.
+    #[error("{name} {value}: {why}")]
+    Setting {
+        /// Which one, as a field of [`MachineConfig`](crate::MachineConfig).
+        name: &'static str,
+        /// What was wished for.
+        value: String,
+        /// Why not.
+        why: String,
+        /// The words that could have been meant, where there is a list of them.
+        known: &'static [&'static str],
+    },
+    /// A class machine for data without a label column.
+    #[error("the data have no label column, which a class machine needs")]
+    NoLabel,
+    /// Data or a file that do not fit.
+    #[error("{0}")]
+    Unfit(String),
+    /// The library's own refusal.
+    #[error(transparent)]
+    Library(#[from] harmonium::Error),
+    /// The data's own refusal.
+    #[error(transparent)]
+    Data(#[from] harmonium_data::Error),
+}
+
+impl Error {
+    pub(crate) fn setting(name: &'static str, value: impl Into<String>, why: impl Into<String>) -> Self {
+        Self::Setting { name, value: value.into(), why: why.into(), known: &[] }
+    }
+}

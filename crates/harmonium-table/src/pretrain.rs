@@ -1,0 +1,75 @@
+//! The first moment of a run. Deep machines start from a stack of RBMs, each trained on the hidden states of the one below.
+
+use crate::Result;
+use harmonium::train::{Data, Init, Observer, Stack, TrainParams, Trainer};
+use harmonium::{Layer, Machine, Role};
+
+/// A run that has not made an update. With `pretrain` the levels of a deep machine are trained before it, which `watch`
+/// hears of and may stop; then `stopped` is true and there is no run.
+///
+/// # Errors
+/// Settings or data that do not fit the machine.
+pub fn trainer<'d>(
+    mut machine: Machine,
+    mut params: TrainParams,
+    data: &'d Data,
+    pretrain: bool,
+    watch: &mut dyn Observer<f32>,
+    stopped: &dyn Fn() -> bool,
+) -> Result<Option<Trainer<'d, f32>>> {
+    let complete = data.known().iter().all(Option::is_none);
+    if pretrain && complete && has_levels(&machine) {
+        let updates = params.plan(&machine, data)?.updates();
+        levels(&mut machine, &params, updates, data, watch)?;
+        if stopped() {
+            return Ok(None);
+        }
+        params.init = Some(Init::Keep);
+    }
+    let plan = params.plan(&machine, data)?;
+    Ok(Some(Trainer::new(machine, plan, data)?))
+}
+
+/// Whether a machine starts from its levels where nothing is said: a blank one with a chain of hidden layers above one
+/// visible layer.
+pub fn starts_from_levels(machine: &Machine, params: &TrainParams) -> bool {
+    let chain = machine.couplings().iter().enumerate().all(|(c, k)| k.ends() == (c, c + 1));
+    let whole = machine.couplings().len() + 1 == machine.len();
+    let hidden = machine.with_role(Role::Hidden).count() + 1 == machine.len();
+    let blank = || machine.couplings().iter().all(|c| c.w().iter().all(|&w| w == 0.0));
+    has_levels(machine) && chain && whole && hidden && params.init.is_none() && blank()
+}
+
+/// Whether there is something to start from: one visible layer and more than one hidden layer.
+fn has_levels(machine: &Machine) -> bool {
+    machine.with_role(Role::Visible).count() == 1 && machine.len() > 2
+}
+
+/// Puts the parameters of a trained stack into a deep machine; each level gets half as many updates as the whole.
+fn levels(
+    machine: &mut Machine,
+    params: &TrainParams,
+    updates: u64,
+    data: &Data,
+    watch: &mut dyn Observer<f32>,
+) -> Result {
+    let visible = machine.layer(0).clone();
+    let hidden: Vec<Layer> = (1..machine.len()).map(|l| machine.layer(l).clone()).collect();
+    let level = TrainParams {
+        seed: params.seed,
+        batch: params.batch,
+        updates: Some((updates / 2).max(1)),
+        evaluate_every: Some(0),
+        ..TrainParams::default()
+    };
+    // The lowest level sees the same rows, but is a machine of two layers.
+    let lowest = Machine::rbm(visible.clone(), hidden[0].clone());
+    let mut rows = Data::new(lowest.data(vec![data.states().layer(0)?.clone()])?);
+    if let Some(wts) = data.wts() {
+        rows = rows.with_weights(wts.to_vec())?;
+    }
+    let stack = Stack::train(visible, &hidden, &level, &rows, &mut [watch])?;
+    let deep = stack.to_deep(&rows, params.seed.unwrap_or(0))?;
+    machine.set_parameters(&deep.parameters())?;
+    Ok(())
+}
