@@ -90,18 +90,18 @@ def train(
     >>> machine.last_run.updates
     100
     """
-    found = as_table(data, schema, label)
+    found = as_table(data, schema, label, settings.get("seed") or 0)
     made = build(found, machine=machine, hidden=hidden, hidden_kind=hidden_kind, visible=visible, counts=counts)
     made.train(found, **settings)
     return made
 
 
-def as_table(data: Any, schema: SchemaLike | None, label: str | None) -> Any:
-    """Files and frames as tables; arrays as they are."""
+def as_table(data: Any, schema: SchemaLike | None, label: str | None, seed: int = 0) -> Any:
+    """Files and frames as tables; arrays as they are. The seed is that of generated data and of binarisation."""
     if isinstance(data, (str, PathLike)):
-        return read(data, schema=schema, label=label).train
+        return read(data, schema=schema, label=label, seed=seed).train
     if is_frame(data):
-        return table(data, schema=schema, label=label, name="data")
+        return table(data, schema=schema, label=label, seed=seed, name="data")
     if not isinstance(data, Table) and (schema is not None or label is not None):
         raise ValueError("schema, label: these are for files and frames; say what an array holds with visible=")
     return data

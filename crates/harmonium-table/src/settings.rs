@@ -1,6 +1,6 @@
 //! Settings of a run that front ends choose over the library's own: class machines, measured columns, patience, time.
 
-use crate::{Result, is_class};
+use crate::{LABELS, Result, is_class};
 use harmonium::estimate::{Estimator, LabelsParams};
 use harmonium::train::{Data, Form, Optimiser, TrainParams, Trainer};
 use harmonium::{Kind, Machine, Role};
@@ -54,7 +54,8 @@ pub fn settings(
 /// How class machines are trained where nothing else is said: mostly to tell classes apart, partly to know the data.
 fn tell_classes_apart(params: &mut TrainParams) {
     let generative = Some(Box::new(Estimator::Pcd { sweeps: None, chains: None }));
-    let labels = LabelsParams { part: 0.95, generative, ..LabelsParams::default() };
+    // By name: another column may be a single Potts unit as well.
+    let labels = LabelsParams { layer: Some(LABELS.into()), part: 0.95, generative };
     params.estimator = Some(Estimator::Labels(labels));
     if params.optimiser.is_none() && params.rate.is_none() {
         params.optimiser = Some(Optimiser::Adam { beta1: 0.9, beta2: 0.999, epsilon: 1e-8 });
