@@ -93,7 +93,7 @@ fn settings_are_completed() {
     let class = MachineConfig { kind: Some(MachineKind::Class), ..MachineConfig::default() };
     let chosen = choose(class.clone(), TrainParams::default(), None);
     assert!(matches!(chosen.estimator, Some(Estimator::Labels(_))));
-    assert_eq!((chosen.updates, chosen.batch, chosen.rate), (Some(3000), Some(100), Some(0.01)));
+    assert_eq!((chosen.updates, chosen.rate), (Some(3000), Some(0.01)));
     assert_eq!(choose(class, wish.clone(), None).estimator, pcd());
     // Within a time as many updates as fit, whatever else would have been chosen.
     let within = choose(MachineConfig::default(), wish, Some(1e-3)).updates.unwrap();
