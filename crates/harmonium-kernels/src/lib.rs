@@ -28,6 +28,7 @@ mod transpose;
 
 pub use codes::Codes;
 pub use isa::{Isa, Loop, vectorised};
+pub use prefetch::prefetch;
 pub use real::Real;
 pub use stream::{Key, Stream};
 pub use strip::{Columns, split_columns};

@@ -5,7 +5,7 @@
 /// Strips of columns are read once per call, in steps of a whole row of the matrix: too far apart for the processor
 /// to see them coming.
 #[inline(always)]
-pub(crate) fn prefetch<T>(x: &[T], index: usize) {
+pub fn prefetch<T>(x: &[T], index: usize) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
         use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};

@@ -30,6 +30,8 @@ pub trait Real:
     fn f64(self) -> f64;
     /// The slice itself when the type is `f32`: the fixed-point engine has no other.
     fn as_f32(x: &[Self]) -> Option<&[f32]>;
+    /// The way back.
+    fn from_f32(x: &[f32]) -> Option<&[Self]>;
     /// As [`Real::as_f32`], to be written.
     fn as_f32_mut(x: &mut [Self]) -> Option<&mut [f32]>;
 
@@ -152,6 +154,15 @@ mod f32_slice {
     }
 }
 
+mod from_f32_slice {
+    pub(super) fn f32(x: &[f32]) -> Option<&[f32]> {
+        Some(x)
+    }
+    pub(super) fn f64(_: &[f32]) -> Option<&[f64]> {
+        None
+    }
+}
+
 mod f32_slice_mut {
     pub(super) fn f32(x: &mut [f32]) -> Option<&mut [f32]> {
         Some(x)
@@ -165,15 +176,23 @@ macro_rules! real {
     ($t:ident, $name:literal) => {
         impl Real for $t {
             const NAME: &'static str = $name;
+            #[inline]
             fn of(x: f64) -> Self {
                 x as $t
             }
+            #[inline]
             fn f64(self) -> f64 {
                 f64::from(self)
             }
+            #[inline]
             fn as_f32(x: &[Self]) -> Option<&[f32]> {
                 f32_slice::$t(x)
             }
+            #[inline]
+            fn from_f32(x: &[f32]) -> Option<&[Self]> {
+                from_f32_slice::$t(x)
+            }
+            #[inline]
             fn as_f32_mut(x: &mut [Self]) -> Option<&mut [f32]> {
                 f32_slice_mut::$t(x)
             }

@@ -9,7 +9,7 @@ use harmonium::estimate::{
     Context, Estimator, FpcdParams, JarzynskiParams, NegativePhase, PtParams, PttParams, Setup,
     TapParams, UcdParams,
 };
-use harmonium::{Key, Kind, Layer, Machine, Parameters, Result, States};
+use harmonium::{Key, Kind, Layer, Machine, Parameters, Phase, Result, States};
 use ndarray::{Array2, Axis};
 
 const HIDDEN: usize = 12;
@@ -89,6 +89,7 @@ fn measure(name: &str, data: &States<f64>, wts: &[f64], mut machine: Machine<f64
     for update in 1..=STAGES[STAGES.len() - 1] {
         let exact = machine.exact();
         let (positive, negative) = (exact.positive(data, wts)?, exact.moments()?.stats);
+        let clamped = Phase::from(positive.clone());
         let (stage, mut results) = (STAGES.contains(&update), Vec::new());
         if STAGES.contains(&(update + FOLLOWED)) {
             copies = build(&machine, data)?;
@@ -98,11 +99,10 @@ fn measure(name: &str, data: &States<f64>, wts: &[f64], mut machine: Machine<f64
                 let (mut all, mut metrics) = (Vec::new(), Vec::new());
                 for (seed, copy) in copies.iter_mut().enumerate() {
                     let (model, seed) = (machine.at(1.0), seed as u64);
-                    let context =
-                        Context { model: &model, data, wts, positive: &positive, seed, update };
-                    let mut out = machine.zero_parameters();
+                    let context = Context { model: &model, data, wts, positive: &clamped, seed, update };
+                    let mut out = Phase::new(&machine);
                     metrics.extend(copy.estimate(&context, &mut out)?.metrics);
-                    all.push(flat(&out));
+                    all.push(flat(&out.parameters()));
                 }
                 results.push((which, statistics(&all, &flat(&negative)), metrics));
             }

@@ -5,7 +5,7 @@
 #![allow(clippy::print_stdout)]
 
 use harmonium::estimate::{Context, Estimator, JarzynskiParams, PttParams, Setup, Verdict};
-use harmonium::{Key, Kind, Layer, Machine, Result};
+use harmonium::{Key, Kind, Layer, Machine, Phase, Result};
 use ndarray::Array2;
 
 const UPDATES: u64 = 1500;
@@ -39,11 +39,11 @@ fn train(estimator: &Estimator) -> Result<f64> {
     let (mut worst, mut rate) = (0.0_f64, 0.1);
     for update in 1..=UPDATES {
         let positive = machine.at(1.0).moments(&data, &[1], None)?;
-        let mut negative = machine.zero_parameters();
+        let (clamped, mut free) = (Phase::from(positive.clone()), Phase::new(&machine));
         let model = machine.at(1.0);
         let context =
-            Context { model: &model, data: &data, wts: None, positive: &positive, seed: 1, update };
-        let info = phase.estimate(&context, &mut negative)?;
+            Context { model: &model, data: &data, wts: None, positive: &clamped, seed: 1, update };
+        let info = phase.estimate(&context, &mut free)?;
         if update % 50 == 0 {
             let by_it = info.metrics.iter().find(|(n, _)| *n == "log_z").expect("it says so").1;
             let exact = machine.exact().log_z()?;
@@ -56,7 +56,7 @@ fn train(estimator: &Estimator) -> Result<f64> {
         let old = machine.clone();
         let mut parameters = machine.parameters();
         parameters.add(rate, &positive);
-        parameters.add(-rate, &negative);
+        parameters.add(-rate, &free.parameters());
         machine.set_parameters(&parameters)?;
         if phase.updated(&old, &machine)? == Verdict::Reject {
             (machine, rate) = (old, 0.5 * rate);

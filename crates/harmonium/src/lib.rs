@@ -73,7 +73,7 @@ pub mod units;
 pub use archive::{Archive, Tensor};
 pub use error::{Error, Result};
 pub use harmonium_kernels::{Key, Real};
-pub use machine::{Coupling, Machine, Member, Parameters, Role, Tempered};
+pub use machine::{Coupling, Machine, Member, Parameters, Phase, Role, Tempered};
 pub use sample::{Chains, Clamp, Clamps};
 pub use states::{Batch, Bits, States};
 pub use units::{Kind, Layer};

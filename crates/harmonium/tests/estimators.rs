@@ -8,7 +8,7 @@ use harmonium::estimate::{
     Context, Estimator, Expansion, FpcdParams, Info, JarzynskiParams, NegativePhase, Pl, PtParams,
     PttParams, Setup, TapParams, UcdParams, Verdict,
 };
-use harmonium::{Archive, Kind, Machine, Parameters, Real, Role, States};
+use harmonium::{Archive, Kind, Machine, Parameters, Phase, Real, Role, States};
 use ndarray::Array2;
 
 fn generic(mut machine: Machine<f64>, seed: u64, scale: f64) -> Machine<f64> {
@@ -34,12 +34,13 @@ fn estimate<T: Real>(
     data: &States<T>,
     update: u64,
 ) -> (Parameters<T>, Info) {
-    let positive = machine.exact().positive(data, None).unwrap().cast();
+    let positive: Parameters<T> = machine.exact().positive(data, None).unwrap().cast();
+    let positive = Phase::from(positive);
     let model = machine.at(1.0);
     let context = Context { model: &model, data, wts: None, positive: &positive, seed: 17, update };
-    let mut out = machine.zero_parameters();
+    let mut out = Phase::new(machine);
     let info = phase.estimate(&context, &mut out).unwrap();
-    (out, info)
+    (out.parameters(), info)
 }
 
 fn metric(info: &Info, name: &str) -> f64 {

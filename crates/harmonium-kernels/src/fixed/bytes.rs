@@ -12,9 +12,9 @@ use std::arch::x86_64::*;
 
 /// Rows of a table, units of a tile.
 const SIDE: usize = 16;
-/// Tiles whose sums stay in registers, for two columns.
-const TILES: usize = 12;
-/// Tables of a column that are used in one go: the indices of `TILES` tiles then fill 24 KB of the first-level cache.
+/// Most tiles whose sums stay in registers, for two columns.
+const TILES: usize = 10;
+/// Tables of a column that are used in one go: the indices of `TILES` tiles then fill 20 KB of the first-level cache.
 const TABLES: usize = 32;
 
 /// For sixteen units, the entries of sixteen rows: byte 4u + g is entry 16g + (rows 4g…4g+3 of unit u).
@@ -40,7 +40,7 @@ impl Default for Table {
 }
 
 /// The indices of k units over `rows` rows from their words (`words[r·k + i]`): tile by tile of units, as many for each as
-/// there are sixteens of rows.
+/// there are tables.
 #[target_feature(enable = "avx2,avx512f,avx512bw,avx512dq,avx512vl")]
 pub(super) fn index(words: &[u64], rows: usize, k: usize) -> Vec<Index> {
     let stride = rows.div_ceil(SIDE);
@@ -124,13 +124,15 @@ pub(super) fn add_levels(
     if levels.is_empty() {
         sums.fill(0);
     }
-    let all = levels.len().div_ceil(SIDE);
-    assert_eq!(index.len(), units / SIDE * all, "indices do not fit");
+    let (all, tiles) = (levels.len().div_ceil(SIDE), units / SIDE);
+    // The fewest passes over the units, of about equal length.
+    let at_once = tiles.div_ceil(tiles.div_ceil(TILES).max(1));
+    assert_eq!(index.len(), tiles * all, "indices do not fit");
     for (part, levels) in levels.chunks(SIDE * TABLES).enumerate() {
         let here = levels.len().div_ceil(SIDE);
         tables(levels, TABLES, table);
-        for first in (0..units / SIDE).step_by(TILES) {
-            let tiles = TILES.min(units / SIDE - first);
+        for first in (0..tiles).step_by(at_once.max(1)) {
+            let tiles = at_once.min(tiles - first);
             for c in (0..32).step_by(2) {
                 let tables = [&table[c * TABLES..][..here], &table[(c + 1) * TABLES..][..here]];
                 let (left, right) = sums[c * units..(c + 2) * units].split_at_mut(units);
@@ -139,15 +141,15 @@ pub(super) fn add_levels(
                     &mut right[SIDE * first..][..SIDE * tiles],
                 ];
                 let index = &index[first * all + part * TABLES..];
-                if tiles == TILES {
-                    pair::<TILES>(tables, index, all, part == 0, sums);
-                } else {
-                    let [left, right] = sums;
-                    let each = left.chunks_exact_mut(SIDE).zip(right.chunks_exact_mut(SIDE));
-                    for (t, (left, right)) in each.enumerate() {
-                        pair::<1>(tables, &index[t * all..], all, part == 0, [left, right]);
-                    }
+                macro_rules! pair_of {
+                    ($($n:literal)*) => {
+                        match tiles {
+                            $($n => pair::<$n>(tables, index, all, part == 0, sums),)*
+                            _ => unreachable!("at most {TILES} tiles"),
+                        }
+                    };
                 }
+                pair_of!(1 2 3 4 5 6 7 8 9 10);
             }
         }
     }
@@ -179,12 +181,8 @@ fn pair<const N: usize>(
     }
     for g in 0..groups {
         // SAFETY: g < groups, the length of both; a table has 64 aligned bytes.
-        let (a, b) = unsafe {
-            (
-                _mm512_load_si512(tables[0].as_ptr().add(g).cast()),
-                _mm512_load_si512(tables[1].as_ptr().add(g).cast()),
-            )
-        };
+        let table = |c: usize| unsafe { _mm512_load_si512(tables[c].as_ptr().add(g).cast()) };
+        let (a, b) = (table(0), table(1));
         for t in 0..N {
             // SAFETY: t·stride + g ≤ (N−1)·stride + groups − 1, within the indices by the assertion above.
             let i = unsafe { _mm512_load_si512(index.as_ptr().add(t * stride + g).cast()) };

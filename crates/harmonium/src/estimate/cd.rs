@@ -1,7 +1,7 @@
 //! Contrastive divergence: a few sweeps away from the data.
 
 use super::{Context, Info, NegativePhase, averaged};
-use crate::machine::Parameters;
+use crate::machine::Phase;
 use crate::sample::{Order, purpose, sweep};
 use crate::{Archive, Clamps, Key, Real, Result};
 
@@ -26,7 +26,7 @@ impl<T: Real> NegativePhase<T> for Cd {
         "cd"
     }
 
-    fn estimate(&mut self, context: &Context<'_, T>, out: &mut Parameters<T>) -> Result<Info> {
+    fn estimate(&mut self, context: &Context<'_, T>, out: &mut Phase<T>) -> Result<Info> {
         let machine = context.model.machine();
         let (order, clamps) = (Order::new(machine), Clamps::none(machine));
         let mut states = context.data.clone();

@@ -1,7 +1,7 @@
 //! The exact negative phase, by enumeration: the oracle as a sibling of the estimators.
 
 use super::{Context, Info, NegativePhase};
-use crate::machine::Parameters;
+use crate::machine::Phase;
 use crate::{Archive, Real, Result, Role};
 
 /// $\langle t\rangle$ under the model itself; given each row's condition where the machine has one.
@@ -13,19 +13,19 @@ impl<T: Real> NegativePhase<T> for Exact {
         "exact"
     }
 
-    fn estimate(&mut self, context: &Context<'_, T>, out: &mut Parameters<T>) -> Result<Info> {
+    fn estimate(&mut self, context: &Context<'_, T>, out: &mut Phase<T>) -> Result<Info> {
         let machine = context.model.machine();
         let exact = machine.exact().at(context.model.beta());
         if machine.with_role(Role::Condition).next().is_none() {
             let moments = exact.moments()?;
-            *out = moments.stats.cast();
+            *out.parameters_mut() = moments.stats.cast();
             return Ok(Info { metrics: vec![("log_z", moments.log_z)] });
         }
         let mut conditions = context.data.clone();
         for l in (0..machine.len()).filter(|&l| machine.role(l) != Role::Condition) {
             conditions.take(l);
         }
-        *out = exact.positive(&conditions, context.wts)?.cast();
+        *out.parameters_mut() = exact.positive(&conditions, context.wts)?.cast();
         Ok(Info::default())
     }
 

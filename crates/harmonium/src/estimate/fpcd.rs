@@ -1,7 +1,7 @@
 //! Fast persistent contrastive divergence: chains driven by extra weights that decay quickly.
 
 use super::{Context, Info, NegativePhase, Setup, averaged, chains_like};
-use crate::machine::Parameters;
+use crate::machine::{Parameters, Phase};
 use crate::sample::purpose;
 use crate::{Archive, Chains, Clamps, Machine, Real, Result};
 use serde::{Deserialize, Serialize};
@@ -101,13 +101,13 @@ impl<T: Real> NegativePhase<T> for Fpcd<T> {
         "fpcd"
     }
 
-    fn estimate(&mut self, context: &Context<'_, T>, out: &mut Parameters<T>) -> Result<Info> {
+    fn estimate(&mut self, context: &Context<'_, T>, out: &mut Phase<T>) -> Result<Info> {
         let machine = context.model.machine();
         let fast = self.fast_machine(machine)?;
         self.chains.sweep(&fast.at(1.0), &Clamps::none(machine), self.params.sweeps)?;
         // The chains' hidden means under the slow parameters are those that the gradient is about.
-        *out = context.model.moments(self.chains.states(), &averaged(machine), None)?;
-        self.update_fast(machine, context.positive, out);
+        context.model.moments_into(self.chains.states(), &averaged(machine), None, out)?;
+        self.update_fast(machine, &context.positive.parameters(), &out.parameters());
         Ok(Info { metrics: vec![("fast_norm", self.fast.norm())] })
     }
 

@@ -1,7 +1,7 @@
 //! Discriminative and hybrid training of class machines: the labels are averaged over exactly.
 
 use super::{Context, Estimator, Info, NegativePhase, Setup};
-use crate::machine::{Parameters, Tempered};
+use crate::machine::{Parameters, Phase, Tempered};
 use crate::{Archive, Batch, Error, Kind, Machine, Real, Result, Role, States};
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
@@ -141,7 +141,7 @@ impl<T: Real> NegativePhase<T> for Labels<T> {
     }
 
     /// $\pi\sum_{y}p(y|v)\langle t\rangle_{v,y} + (1-\pi)\langle t\rangle_{\text{model}}$.
-    fn estimate(&mut self, context: &Context<'_, T>, out: &mut Parameters<T>) -> Result<Info> {
+    fn estimate(&mut self, context: &Context<'_, T>, out: &mut Phase<T>) -> Result<Info> {
         let mut info = match &mut self.generative {
             Some(g) if self.part < 1.0 => g.estimate(context, out)?,
             _ => Info::default(),
@@ -161,6 +161,7 @@ impl<T: Real> NegativePhase<T> for Labels<T> {
                 context.model.add_moments(&states, &hidden, wts, mass, &mut self.buffer)?;
             }
         }
+        let out = out.parameters_mut();
         out.scale(T::of(if self.part < 1.0 { 1.0 - self.part } else { 0.0 }));
         if self.part == 1.0 {
             out.fill(T::zero());

@@ -33,7 +33,7 @@ pub use rcm::{LowRank, RcmParams, low_rank_start};
 pub use tap::{Expansion, Tap, TapParams};
 pub use ucd::{Ucd, UcdParams};
 
-use crate::machine::{Parameters, Tempered};
+use crate::machine::{Phase, Tempered};
 use crate::{Archive, Chains, Error, Machine, Real, Result, Role, States};
 
 /// What an estimator may look at during one update.
@@ -47,7 +47,7 @@ pub struct Context<'a, T: Real> {
     /// Weights of its rows.
     pub wts: Option<&'a [f64]>,
     /// The moments of the positive phase, already computed from the minibatch.
-    pub positive: &'a Parameters<T>,
+    pub positive: &'a Phase<T>,
     /// The run's seed.
     pub seed: u64,
     /// Number of this update, counted from 1.
@@ -82,7 +82,7 @@ pub trait NegativePhase<T: Real>: Send {
     ///
     /// # Errors
     /// Whatever sampling or enumeration may refuse.
-    fn estimate(&mut self, context: &Context<'_, T>, out: &mut Parameters<T>) -> Result<Info>;
+    fn estimate(&mut self, context: &Context<'_, T>, out: &mut Phase<T>) -> Result<Info>;
 
     /// Told after every update, before it is final: the machine was `old` and is now `new`.
     ///

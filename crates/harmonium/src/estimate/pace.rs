@@ -1,7 +1,7 @@
 //! How many sweeps an update needs: as many as it takes for the chains to forget a little.
 
-use crate::machine::Parameters;
 use crate::{Archive, Batch, Kind, Machine, Real, Result, States};
+use ndarray::Array2;
 
 /// Sweeps are doubled when the chains keep more than this of themselves from update to update (their
 /// autocorrelation time is then some forty updates), and halved again below the second number.
@@ -102,11 +102,11 @@ pub(super) fn autocorrelation<T: Real>(
     machine: &Machine<T>,
     before: &States<T>,
     after: &States<T>,
-    moments: &Parameters<T>,
+    moments: &[Array2<T>],
 ) -> Option<f64> {
     let (mut changed, mut independent) = (0.0, 0.0);
     for l in machine.with_role(crate::Role::Visible) {
-        let mean = &moments.layers[l];
+        let mean = &moments[l];
         match (before.get(l)?, after.get(l)?) {
             (Batch::Bits(x), Batch::Bits(y)) => {
                 let flips = x.words().iter().zip(y.words()).map(|(x, y)| (x ^ y).count_ones());
@@ -179,7 +179,7 @@ mod tests {
         let (x, y) = (state(1), state(2));
         let mut moments = machine.zero_parameters();
         moments.layers[0].fill(0.5);
-        let r = |a, b| autocorrelation(&machine, a, b, &moments).expect("binary units");
+        let r = |a, b| autocorrelation(&machine, a, b, &moments.layers).expect("binary units");
         assert_eq!(r(&x, &x), 1.0);
         // 128 000 pairs of bits: the standard error is 1/√128 000 = 0.0028.
         assert!(r(&x, &y).abs() < 4.0 * 0.0028, "{}", r(&x, &y));

@@ -2,7 +2,7 @@
 
 use super::pace::{Pace, autocorrelation};
 use super::{Context, Info, NegativePhase, Setup, averaged};
-use crate::machine::Parameters;
+use crate::machine::Phase;
 use crate::sample::{Order, layer_key, purpose, sweep};
 use crate::{Archive, Clamp, Clamps, Error, Key, Real, Result, Role, States};
 
@@ -34,7 +34,7 @@ impl<T: Real> NegativePhase<T> for Pcd<T> {
         "pcd"
     }
 
-    fn estimate(&mut self, context: &Context<'_, T>, out: &mut Parameters<T>) -> Result<Info> {
+    fn estimate(&mut self, context: &Context<'_, T>, out: &mut Phase<T>) -> Result<Info> {
         let machine = context.model.machine();
         let (order, clamps) = (Order::new(machine), Clamps::none(machine));
         // Conditioning layers follow the minibatch: chain r is the machine given the condition of row r.
@@ -64,7 +64,7 @@ impl<T: Real> NegativePhase<T> for Pcd<T> {
             }
         }
         if let Some(before) = before
-            && let Some(r) = autocorrelation(machine, &before, &self.chains, out)
+            && let Some(r) = autocorrelation(machine, &before, &self.chains, out.layers())
         {
             self.pace.see(r);
         }

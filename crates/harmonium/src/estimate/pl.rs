@@ -1,7 +1,7 @@
 //! Pseudo-likelihood: each visible unit given all other visible ones, hidden units traced out.
 
 use super::{Context, Info, NegativePhase, Setup};
-use crate::machine::{Given, Parameters, clear_self};
+use crate::machine::{Given, Parameters, Phase, clear_self};
 use crate::units::BLOCK;
 use crate::{Archive, Layer, Machine, Real, Result, Role, States};
 use ndarray::{Array1, Array2, ArrayView1};
@@ -73,10 +73,11 @@ impl<T: Real> NegativePhase<T> for Pl {
         "pl"
     }
 
-    fn estimate(&mut self, context: &Context<'_, T>, out: &mut Parameters<T>) -> Result<Info> {
+    fn estimate(&mut self, context: &Context<'_, T>, out: &mut Phase<T>) -> Result<Info> {
         let machine = context.model.machine();
         let (value, gradient) = Self::gradient(machine, context.data, context.wts)?;
-        *out = context.positive.clone();
+        let out = out.parameters_mut();
+        *out = context.positive.parameters();
         out.add(-T::one(), &gradient.cast());
         Ok(Info { metrics: vec![("pseudo_likelihood", value)] })
     }

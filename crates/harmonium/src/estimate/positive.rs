@@ -1,7 +1,7 @@
 //! The positive phase: moments with the data clamped.
 
 use super::averaged;
-use crate::machine::{Parameters, Tempered};
+use crate::machine::{Phase, Tempered};
 use crate::sample::{Order, purpose, sweep};
 use crate::{Archive, Bits, Clamp, Clamps, Error, Key, Machine, Real, Result, Role, States};
 use serde::{Deserialize, Serialize};
@@ -129,7 +129,7 @@ impl<T: Real> Positive<T> {
         wts: Option<&[f64]>,
         seed: u64,
         update: u64,
-        out: &mut Parameters<T>,
+        out: &mut Phase<T>,
     ) -> Result<States<T>> {
         let machine = model.machine();
         match self.averaging {
@@ -141,7 +141,7 @@ impl<T: Real> Positive<T> {
             }
             Averaging::Exact => {
                 let states = data.select(rows);
-                *out = machine.exact().at(model.beta()).positive(&states, wts)?.cast();
+                *out.parameters_mut() = machine.exact().at(model.beta()).positive(&states, wts)?.cast();
                 let key = Key { seed, purpose: purpose::POSITIVE, block: 0, sweep: 16 * update };
                 super::choice::complete(machine, states, key)
             }
@@ -161,7 +161,7 @@ impl<T: Real> Positive<T> {
             }
             Averaging::MeanField { rounds } => {
                 let states = data.select(rows);
-                *out = model.mean_field(&states, rounds, wts)?;
+                *out.parameters_mut() = model.mean_field(&states, rounds, wts)?;
                 let key = Key { seed, purpose: purpose::POSITIVE, block: 0, sweep: 16 * update };
                 super::choice::complete(machine, states, key)
             }

@@ -1,7 +1,7 @@
 //! Parallel tempering: the chains at β = 1 of an adaptive ladder.
 
 use super::{Context, Info, NegativePhase, Setup, averaged, chains_like};
-use crate::machine::Parameters;
+use crate::machine::Phase;
 use crate::sample::Tempering;
 use crate::{Archive, Real, Result};
 use serde::{Deserialize, Serialize};
@@ -64,7 +64,7 @@ impl<T: Real> NegativePhase<T> for Pt<T> {
         "pt"
     }
 
-    fn estimate(&mut self, context: &Context<'_, T>, out: &mut Parameters<T>) -> Result<Info> {
+    fn estimate(&mut self, context: &Context<'_, T>, out: &mut Phase<T>) -> Result<Info> {
         let machine = context.model.machine();
         self.updates += 1;
         if self.params.adapt_every > 0 && self.updates.is_multiple_of(self.params.adapt_every) {
@@ -74,7 +74,7 @@ impl<T: Real> NegativePhase<T> for Pt<T> {
             self.tempering.exchange(machine)?;
             self.tempering.sweep(machine, 1)?;
         }
-        *out = context.model.moments(self.tempering.replica(0).states(), &averaged(machine), None)?;
+        context.model.moments_into(self.tempering.replica(0).states(), &averaged(machine), None, out)?;
         let tried = || self.tempering.acceptance().iter().copied().filter(|a| !a.is_nan());
         let mean = tried().sum::<f64>() / tried().count().max(1) as f64;
         Ok(Info {

@@ -1,7 +1,7 @@
 //! Parallel trajectory tempering: chains exchange with a reservoir of equilibrium samples of the last checkpoint.
 
 use super::{Context, Info, NegativePhase, Setup, Verdict, averaged, chains_like};
-use crate::machine::Parameters;
+use crate::machine::Phase;
 use crate::sample::{Order, Trajectory, bennett, exchange, log_ratio, mean_acceptance, purpose, sweep};
 use crate::{Archive, Chains, Clamps, Error, Key, Machine, Real, Result, States};
 use harmonium_kernels::Stream;
@@ -22,7 +22,7 @@ pub struct PttParams {
     pub freeze: f64,
     /// Acceptance below which an update is rejected.
     pub reject: f64,
-    /// Fewest rounds of the ladder when a checkpoint is frozen; never fewer than four times its rungs.
+    /// Fewest rounds of the ladder when a checkpoint is frozen; never fewer than its rungs.
     pub least_rounds: usize,
     /// Most rounds.
     pub most_rounds: usize,
@@ -131,8 +131,9 @@ impl<T: Real> Ptt<T> {
     fn freeze(&mut self, machine: &Machine<T>) -> Result<f64> {
         self.ladder.push(machine.clone(), self.chains.states().clone());
         let PttParams { reservoir, least_rounds, most_rounds, .. } = self.params;
-        // What the first rung draws afresh needs some rounds for each rung to come to the last.
-        let least = least_rounds.max(4 * self.ladder.len());
+        // What the first rung draws afresh needs a round for each rung to come to the last. Older rungs are in
+        // equilibrium already: the ladder goes on from where it was.
+        let least = least_rounds.max(self.ladder.len());
         let run = self.ladder.equilibrate(1, reservoir.max(1), least, most_rounds.max(least))?;
         self.reservoir = run.samples;
         *self.chains.states_mut() = self.ladder.chains(self.ladder.len() - 1).states().clone();
@@ -155,7 +156,7 @@ impl<T: Real> NegativePhase<T> for Ptt<T> {
         "ptt"
     }
 
-    fn estimate(&mut self, context: &Context<'_, T>, out: &mut Parameters<T>) -> Result<Info> {
+    fn estimate(&mut self, context: &Context<'_, T>, out: &mut Phase<T>) -> Result<Info> {
         let machine = context.model.machine();
         if !self.started {
             self.start(machine)?;
@@ -167,7 +168,7 @@ impl<T: Real> NegativePhase<T> for Ptt<T> {
             metrics.push(("autocorrelation", self.freeze(machine)?));
             log_z = self.ladder.log_z().0;
         }
-        *out = context.model.moments(self.chains.states(), &averaged(machine), None)?;
+        context.model.moments_into(self.chains.states(), &averaged(machine), None, out)?;
         metrics.extend([("log_z", log_z), ("rungs", self.ladder.len() as f64)]);
         Ok(Info { metrics })
     }

@@ -1,7 +1,7 @@
 //! Unbiased contrastive divergence: two coupled chains, run until they meet.
 
 use super::{Context, Info, NegativePhase, Setup, averaged};
-use crate::machine::{Parameters, Tempered};
+use crate::machine::{Parameters, Phase, Tempered};
 use crate::sample::{Order, coupled_sweep, purpose, sweep};
 use crate::{Archive, Clamps, Error, Key, Real, Result, States};
 use serde::{Deserialize, Serialize};
@@ -94,7 +94,7 @@ impl<T: Real> NegativePhase<T> for Ucd {
         "ucd"
     }
 
-    fn estimate(&mut self, context: &Context<'_, T>, out: &mut Parameters<T>) -> Result<Info> {
+    fn estimate(&mut self, context: &Context<'_, T>, out: &mut Phase<T>) -> Result<Info> {
         let model = context.model;
         let machine = model.machine();
         let (order, clamps, averaged) = (Order::new(machine), Clamps::none(machine), averaged(machine));
@@ -112,6 +112,7 @@ impl<T: Real> NegativePhase<T> for Ucd {
         let (behind, wts) = (context.data.clone(), context.wts.map(<[f64]>::to_vec));
         let mut pairs = Pairs { ahead: behind.clone(), behind, wts, total, model };
         sweep(model, &order, &mut pairs.ahead, &clamps, key(0))?;
+        let out = out.parameters_mut();
         out.fill(T::zero());
         let mut sweeps = 0;
         for t in 1..=self.params.most {

@@ -10,6 +10,7 @@ mod mean_field;
 mod moments;
 mod normalise;
 mod parameters;
+mod phase;
 mod product;
 mod tempered;
 
@@ -17,6 +18,7 @@ pub use coupling::Coupling;
 pub(crate) use given::Given;
 pub(crate) use moments::clear_self;
 pub use parameters::Parameters;
+pub use phase::Phase;
 pub use tempered::Tempered;
 
 use crate::{Batch, Error, Layer, Real, Result, States};

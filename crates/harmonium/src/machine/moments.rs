@@ -1,5 +1,6 @@
 //! Moments ⟨t(x)⟩ over a batch: the one computation that both phases of learning share.
 
+use super::phase::{Outer, Phase};
 use super::product::{slice, slice_mut};
 use super::tempered::MeanOf;
 use super::{Coupling, Parameters, Tempered};
@@ -9,6 +10,7 @@ use harmonium_kernels::fixed::{self, Product, Write};
 use harmonium_kernels::{Codes, Key, moments, transpose};
 use ndarray::{Array2, ArrayView2};
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// The states of a layer as one end of a product over rows.
 enum End<'a, T: Real> {
@@ -16,7 +18,7 @@ enum End<'a, T: Real> {
     Codes(&'a Array2<u32>, u32),
     Dense(Cow<'a, Array2<T>>),
     /// Means in fixed point, opposite bits only.
-    Rounded(fixed::Means),
+    Rounded(Arc<fixed::Means>),
 }
 
 impl<T: Real> Tempered<'_, T> {
@@ -36,12 +38,12 @@ impl<T: Real> Tempered<'_, T> {
         averaged: &[usize],
         wts: Option<&[f64]>,
     ) -> Result<Parameters<T>> {
-        let mut out = self.machine().zero_parameters();
+        let mut out = Phase::new(self.machine());
         self.moments_into(states, averaged, wts, &mut out)?;
-        Ok(out)
+        Ok(std::mem::take(out.parameters_mut()))
     }
 
-    /// [`moments`](Self::moments) into the caller's arrays, which are overwritten.
+    /// [`moments`](Self::moments) into the caller's phase, which is overwritten; products are left as they are.
     ///
     /// # Errors
     /// As for [`moments`](Self::moments).
@@ -50,10 +52,10 @@ impl<T: Real> Tempered<'_, T> {
         states: &States<T>,
         averaged: &[usize],
         wts: Option<&[f64]>,
-        out: &mut Parameters<T>,
+        out: &mut Phase<T>,
     ) -> Result<()> {
         let mean = |l| self.mean_for_moments(l, states, self.may_round(l, states, wts));
-        self.moments_by(states, averaged, wts, (1.0, Write::Set), mean, out)
+        self.phase_by(states, averaged, wts, mean, out)
     }
 
     /// `out ← out + scale ·` [`moments`](Self::moments).
@@ -69,7 +71,12 @@ impl<T: Real> Tempered<'_, T> {
         out: &mut Parameters<T>,
     ) -> Result<()> {
         let mean = |l| self.mean_for_moments(l, states, self.may_round(l, states, wts));
-        self.moments_by(states, averaged, wts, (scale, Write::Add), mean, out)
+        let scale = scale / total_weight(states.rows(), wts)?;
+        let ends = self.ends(states, averaged, wts, (scale, Write::Add), mean, &mut out.layers)?;
+        for (c, out) in self.machine().couplings().iter().zip(&mut out.couplings) {
+            self.coupling_moment(c, &ends, wts, (T::of(scale), Write::Add), out);
+        }
+        Ok(())
     }
 
     /// Draws the `averaged` layers given the others, the last part of a sweep, and writes the
@@ -83,7 +90,7 @@ impl<T: Real> Tempered<'_, T> {
         states: &mut States<T>,
         averaged: &[usize],
         key: impl Fn(usize) -> Key,
-        out: &mut Parameters<T>,
+        out: &mut Phase<T>,
     ) -> Result<()> {
         let mut drawn = Vec::with_capacity(averaged.len());
         let mean = |l| {
@@ -93,7 +100,7 @@ impl<T: Real> Tempered<'_, T> {
             drawn.push((l, x));
             Ok(mean)
         };
-        self.moments_by(states, averaged, None, (1.0, Write::Set), mean, out)?;
+        self.phase_by(states, averaged, None, mean, out)?;
         for (l, x) in drawn {
             states.set(l, x);
         }
@@ -108,17 +115,49 @@ impl<T: Real> Tempered<'_, T> {
             && self.machine().couplings().iter().filter_map(|c| c.other(l)).all(bits)
     }
 
-    fn moments_by(
+    /// Writes the moments of all layers and couplings, those of bits and rounded means as products.
+    fn phase_by(
         &self,
         states: &States<T>,
         averaged: &[usize],
         wts: Option<&[f64]>,
+        mean_of: impl FnMut(usize) -> Result<MeanOf<T>>,
+        out: &mut Phase<T>,
+    ) -> Result<()> {
+        let scale = 1.0 / total_weight(states.rows(), wts)?;
+        let (moments, products) = out.places();
+        let ends =
+            self.ends(states, averaged, wts, (scale, Write::Set), mean_of, &mut moments.layers)?;
+        let couplings = self.machine().couplings().iter();
+        for ((c, product), out) in couplings.zip(products).zip(&mut moments.couplings) {
+            let (a, b) = c.ends();
+            *product = match (&ends[a], &ends[b]) {
+                (End::Bits(v, values), End::Rounded(means)) if c.mask().is_none() => Some(Outer {
+                    v: (*v).clone(),
+                    values: *values,
+                    means: means.clone(),
+                    scale: scale as f32,
+                }),
+                _ => {
+                    self.coupling_moment(c, &ends, wts, (T::of(scale), Write::Set), out);
+                    None
+                }
+            };
+        }
+        Ok(())
+    }
+
+    /// The states of every layer as one end of a product; writes or adds the moments of the layers.
+    fn ends<'s>(
+        &self,
+        states: &'s States<T>,
+        averaged: &[usize],
+        wts: Option<&[f64]>,
         (scale, write): (f64, Write),
         mut mean_of: impl FnMut(usize) -> Result<MeanOf<T>>,
-        out: &mut Parameters<T>,
-    ) -> Result<()> {
+        out: &mut [Array2<T>],
+    ) -> Result<Vec<End<'s, T>>> {
         self.must_factorise("the average over these layers", averaged)?;
-        let scale = scale / total_weight(states.rows(), wts)?;
         let mut ends = Vec::with_capacity(self.machine().len());
         for l in 0..self.machine().len() {
             let layer = self.layer(l);
@@ -128,7 +167,7 @@ impl<T: Real> Tempered<'_, T> {
                     (MeanOf::Rounded(means), _) => {
                         let sums = ArrayView2::from_shape((1, layer.width()), means.sums());
                         let sums = sums.expect("one sum per unit").to_owned();
-                        (End::Rounded(means), sums)
+                        (End::Rounded(Arc::new(means)), sums)
                     }
                     (MeanOf::Dense(mean), ["theta"]) => {
                         let sums = column_sums(&mean, wts);
@@ -145,14 +184,11 @@ impl<T: Real> Tempered<'_, T> {
             };
             ends.push(end);
             if write == Write::Set {
-                out.layers[l].fill(T::zero());
+                out[l].fill(T::zero());
             }
-            out.layers[l].zip_mut_with(&stats, |o, t| *o += T::of(scale * t));
+            out[l].zip_mut_with(&stats, |o, t| *o += T::of(scale * t));
         }
-        for (c, out) in self.machine().couplings().iter().zip(&mut out.couplings) {
-            self.coupling_moment(c, &ends, wts, (T::of(scale), write), out);
-        }
-        Ok(())
+        Ok(ends)
     }
 
     /// $\langle x_a x_b^\top\rangle$ of every coupling from the dense form of every layer.

@@ -11,7 +11,7 @@ use ndarray::{Array2, Zip};
 /// `positive − negative`, and whatever an optimiser keeps. The moment of a lateral coupling is
 /// $\langle x x^\top\rangle$ without its (block) diagonal: the derivative by a weight and its mirror image,
 /// which are one parameter.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Parameters<T = f32> {
     /// For each layer, shaped as [`Layer::params`](crate::Layer::params).
     pub layers: Vec<Array2<T>>,

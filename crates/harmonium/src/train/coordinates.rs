@@ -72,14 +72,14 @@ impl<T: Real> Coordinates<T> {
 
     /// Moves the hidden offsets and scales by the part `rate` towards the moments of a positive phase; the
     /// first time all the way.
-    pub fn follow(&mut self, machine: &Machine<T>, positive: &Parameters<T>, rate: f64) {
+    pub fn follow(&mut self, machine: &Machine<T>, positive: &[Array2<T>], rate: f64) {
         if self.form == Form::Plain {
             return;
         }
         let rate = if self.started { rate } else { 1.0 };
         self.started = true;
         for l in machine.with_role(Role::Hidden) {
-            let stats = &positive.layers[l];
+            let stats = &positive[l];
             for j in 0..self.centre[l].len() {
                 let slide = |old: T, new: f64| old.f64() + rate * (new - old.f64());
                 let kind = machine.layer(l).kind();

@@ -5,11 +5,9 @@ mod rule;
 
 use super::coordinates::{Coordinates, linear_rows, mean};
 use super::{Optimiser, Regulariser};
-use crate::machine::Parameters;
+use crate::machine::{Parameters, Phase};
 use crate::{Archive, Machine, Real, Result, Role};
-use harmonium_kernels::vectorised;
-use pass::{Ends, Part, Pass, blocks, column_sums, finish, squares};
-use rayon::prelude::*;
+use pass::{Ends, Pass, Written, column_sums, finish, squares};
 use rule::Rule;
 
 /// Rows of weights that one task handles: fixed, so that sums do not depend on the number of threads.
@@ -50,8 +48,8 @@ pub(super) struct Norms {
 
 /// The two phases and the coordinates.
 pub(super) struct Phases<'a, T: Real> {
-    pub(super) positive: &'a Parameters<T>,
-    pub(super) negative: &'a Parameters<T>,
+    pub(super) positive: &'a mut Phase<T>,
+    pub(super) negative: &'a mut Phase<T>,
     pub(super) coordinates: &'a Coordinates<T>,
 }
 
@@ -103,7 +101,7 @@ impl<T: Real> Stepper<T> {
         &mut self,
         old: &Machine<T>,
         new: &mut Machine<T>,
-        phases: &Phases<'_, T>,
+        phases: &mut Phases<'_, T>,
         step: Step,
     ) -> Norms {
         self.since += 1;
@@ -126,7 +124,7 @@ impl<T: Real> Stepper<T> {
         c: usize,
         old: &Machine<T>,
         new: &mut Machine<T>,
-        phases: &Phases<'_, T>,
+        phases: &mut Phases<'_, T>,
         differences: &[Vec<T>],
         step: Step,
         shifts: &mut [Vec<f64>],
@@ -134,51 +132,40 @@ impl<T: Real> Stepper<T> {
     ) {
         let coupling = &old.couplings()[c];
         let (a, b) = coupling.ends();
-        let n = coupling.w().ncols();
         let coordinates = phases.coordinates;
         let sums = (self.regulariser.l1b > 0.0).then(|| column_sums(coupling.w()));
-        let ends = Ends {
-            centre: (coordinates.centre(a), coordinates.centre(b)),
-            scale: (coordinates.form() == super::Form::Standardised)
-                .then(|| (coordinates.scale(a), coordinates.scale(b))),
-            difference: (&differences[a], &differences[b]),
-            column_sums: sums.as_deref(),
-        };
         let array = old.len() + c;
-        let rule = Rule::new(self.optimiser, self.rate_of(array, step.rate), self.since);
-        let regulariser = self.regulariser;
-        let blocks = {
-            let (first, second, average) = (
-                self.first.as_mut().map(|p| &mut p.couplings[c]),
-                self.second.as_mut().map(|p| &mut p.couplings[c]),
-                self.average.as_mut().map(|p| &mut p.couplings[c]),
-            );
-            let arrays = (&phases.positive.couplings[c], &phases.negative.couplings[c]);
-            let new = new.coupling_mut(c).w_mut();
-            blocks(coupling.w(), new, arrays, first, second, average)
+        let inverse =
+            [a, b].map(|l| coordinates.scale(l).iter().map(|&s| T::one() / s).collect::<Vec<T>>());
+        let pass = Pass {
+            ends: Ends {
+                centre: (coordinates.centre(a), coordinates.centre(b)),
+                inverse: (&inverse[0], &inverse[1]),
+                difference: (&differences[a], &differences[b]),
+                column_sums: sums.as_deref(),
+            },
+            rule: Rule::new(self.optimiser, self.rate_of(array, step.rate), self.since),
+            regulariser: self.regulariser,
+            step,
         };
-        let parts: Vec<Part<T>> = blocks
-            .into_par_iter()
-            .map(|block| {
-                let (ends, rule, regulariser) = (&ends, &rule, &regulariser);
-                vectorised(Pass { block, n, ends, rule, regulariser, step })
-            })
-            .collect();
-        let (mut product, mut before, mut gradient) = (0.0, 0.0, 0.0);
-        for (k, part) in parts.iter().enumerate() {
-            for (i, x) in part.rows.iter().enumerate() {
-                shifts[a][k * ROWS + i] += x.f64();
-            }
+        let written = Written {
+            new: new.coupling_mut(c).w_mut(),
+            first: self.first.as_mut().map(|p| &mut p.couplings[c]),
+            second: self.second.as_mut().map(|p| &mut p.couplings[c]),
+            average: self.average.as_mut().map(|p| &mut p.couplings[c]),
+        };
+        let parts = pass::run(&pass, coupling.w(), (phases.positive, phases.negative), c, written);
+        let (mut product, mut before) = (0.0, 0.0);
+        for (row, column, part) in &parts {
+            shifts[a][*row..].iter_mut().zip(&part.rows).for_each(|(s, x)| *s += x.f64());
             if a != b {
-                for (s, x) in shifts[b].iter_mut().zip(&part.columns) {
-                    *s += x.f64();
-                }
+                shifts[b][*column..].iter_mut().zip(&part.columns).for_each(|(s, x)| *s += x.f64());
             }
-            gradient += part.gradient;
-            norms.change += part.change;
-            (product, before) = (product + part.product, before + part.before);
+            let (gradient, change) = part.squares();
+            (norms.gradient, norms.change) = (norms.gradient + gradient, norms.change + change);
+            let (x, y) = part.memory();
+            (product, before) = (product + x, before + y);
         }
-        norms.gradient += gradient;
         self.learn_rate(array, product, before, step.rate);
         let columns = new.layer(new.couplings()[c].ends().0).kind().columns();
         finish(new.coupling_mut(c), columns, self.regulariser.max_norm);
@@ -218,7 +205,7 @@ impl<T: Real> Stepper<T> {
         let rule = Rule::new(self.optimiser, self.rate_of(l, step.rate), self.since);
         let kind = old.layer(l).kind();
         let theta = old.layer(l).params();
-        let (positive, negative) = (&phases.positive.layers[l], &phases.negative.layers[l]);
+        let (positive, negative) = (&phases.positive.layers()[l], &phases.negative.layers()[l]);
         let n = theta.ncols();
         let (mut product, mut before) = (0.0, 0.0);
         for row in 0..theta.nrows() {
@@ -300,6 +287,6 @@ impl<T: Real> Stepper<T> {
 /// $\langle x\rangle_+ - \langle x\rangle_-$ of layer `l`.
 fn difference<T: Real>(machine: &Machine<T>, phases: &Phases<'_, T>, l: usize) -> Vec<T> {
     let kind = machine.layer(l).kind();
-    let (p, n) = (&phases.positive.layers[l], &phases.negative.layers[l]);
+    let (p, n) = (&phases.positive.layers()[l], &phases.negative.layers()[l]);
     (0..p.ncols()).map(|j| mean(kind, p, j) - mean(kind, n, j)).collect()
 }

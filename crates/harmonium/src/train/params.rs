@@ -117,6 +117,14 @@ pub enum Optimiser {
     },
 }
 
+impl Optimiser {
+    /// The cosine rule with its usual numbers.
+    pub(super) const COSINE: Self = Self::Cosine { delta: DELTA, max: MAX_RATE };
+}
+
+const DELTA: f64 = 2e-3;
+const MAX_RATE: f64 = 0.1;
+
 fn beta1() -> f64 {
     0.9
 }
@@ -127,10 +135,10 @@ fn epsilon() -> f64 {
     1e-8
 }
 fn delta() -> f64 {
-    2e-3
+    DELTA
 }
 fn max_rate() -> f64 {
-    0.1
+    MAX_RATE
 }
 
 /// The learning rate as a function of the part $0 \le t \le 1$ of the run that is done.
@@ -220,4 +228,11 @@ pub struct Regulariser {
     pub target: Option<f64>,
     /// Strength of the pull towards `target`.
     pub target_strength: f64,
+}
+
+impl Regulariser {
+    /// Whether it adds to the gradient by the weights.
+    pub(super) fn has_penalty(&self) -> bool {
+        self.l1 != 0.0 || self.l2 != 0.0 || self.l1b != 0.0
+    }
 }

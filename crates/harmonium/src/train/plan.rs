@@ -58,7 +58,7 @@ impl TrainParams {
             (None, None) => default_updates(rows, batch, full),
         };
         let form = self.form.unwrap_or_default();
-        let optimiser = self.optimiser.unwrap_or_default();
+        let optimiser = self.optimiser.unwrap_or_else(|| default_optimiser(&estimator));
         let rate = self.rate.unwrap_or(default_rate(only_bits(machine, data), form, optimiser));
         Ok(TrainPlan {
             seed: self.seed.unwrap_or(0),
@@ -231,6 +231,15 @@ fn resolved(estimator: Estimator, batch: usize) -> Estimator {
 fn default_updates(rows: usize, batch: usize, exact: bool) -> u64 {
     let epochs = 400.0 * rows as f64 / batch as f64;
     if exact { 5_000 } else { epochs.clamp(20_000.0, 50_000.0) as u64 }
+}
+
+/// Plain gradient descent; with trajectory tempering, whose chains can follow small steps only, the rule that finds its
+/// rates.
+fn default_optimiser(estimator: &Estimator) -> Optimiser {
+    match estimator {
+        Estimator::Ptt(_) => Optimiser::COSINE,
+        _ => Optimiser::default(),
+    }
 }
 
 /// The rate that is safe for the coordinates: scales below one magnify an update.

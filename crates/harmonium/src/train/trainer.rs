@@ -5,7 +5,7 @@ use super::optimise::{Phases, Step, Stepper};
 use super::watch::{Best, Finding};
 use super::{Control, Coordinates, Data, Evaluated, Event, Init, Observer, Outcome, TrainPlan, Updated};
 use crate::estimate::{Context, Info, NegativePhase, Positive, Setup, Verdict};
-use crate::machine::Parameters;
+use crate::machine::Phase;
 use crate::sample::purpose;
 use crate::{Key, Machine, Real, Result, States};
 use harmonium_kernels::Stream;
@@ -35,7 +35,7 @@ pub struct Trainer<'d, T: Real = f32> {
     pub(super) estimator: Box<dyn NegativePhase<T>>,
     pub(super) coordinates: Coordinates<T>,
     pub(super) stepper: Stepper<T>,
-    moments: (Parameters<T>, Parameters<T>),
+    moments: (Phase<T>, Phase<T>),
     /// Rows of positive weight, and the order of the present epoch.
     rows: Vec<usize>,
     order: (u64, Vec<usize>),
@@ -81,7 +81,7 @@ impl<'d, T: Real> Trainer<'d, T> {
         let coordinates = Coordinates::new(plan.form, &machine, data)?;
         let stepper =
             Stepper::new(plan.optimiser, plan.regulariser, plan.rate, plan.average > 0, &machine);
-        let zeros = || machine.zero_parameters();
+        let zeros = || Phase::new(&machine);
         Ok(Self {
             moments: (zeros(), zeros()),
             rows: data.weighty(),
@@ -241,13 +241,13 @@ impl<'d, T: Real> Trainer<'d, T> {
         let info = self.phases(update, &rows, wts.as_deref())?;
         let step = self.step(update, wts.as_deref());
         let rate = (self.plan.offset_rate * step.wt).min(1.0);
-        self.coordinates.follow(&self.machine, &self.moments.0, rate);
-        let phases = Phases {
-            positive: &self.moments.0,
-            negative: &self.moments.1,
+        self.coordinates.follow(&self.machine, self.moments.0.layers(), rate);
+        let mut phases = Phases {
+            positive: &mut self.moments.0,
+            negative: &mut self.moments.1,
             coordinates: &self.coordinates,
         };
-        let norms = self.stepper.apply(&self.machine, &mut self.next, &phases, step);
+        let norms = self.stepper.apply(&self.machine, &mut self.next, &mut phases, step);
         if let Some(why) = self.objection(norms.gradient, norms.change)? {
             return Ok(self.undo(update, why));
         }

@@ -3,7 +3,7 @@
 mod ensemble;
 
 use super::{Context, Info, NegativePhase, Setup, Verdict, averaged};
-use crate::machine::Parameters;
+use crate::machine::Phase;
 use crate::sample::{between, log_z_uncoupled, purpose, uncoupled};
 use crate::{Archive, Chains, Clamps, Key, Machine, Real, Result};
 use ensemble::Ensemble;
@@ -132,12 +132,12 @@ impl<T: Real> NegativePhase<T> for Jarzynski<T> {
         "jarzynski"
     }
 
-    fn estimate(&mut self, context: &Context<'_, T>, out: &mut Parameters<T>) -> Result<Info> {
+    fn estimate(&mut self, context: &Context<'_, T>, out: &mut Phase<T>) -> Result<Info> {
         let machine = context.model.machine();
         self.sweep(self.params.sweeps)?;
         let steps = self.follow(machine)?;
         let wts = self.chains.wts();
-        *out = context.model.moments(self.chains.chains.states(), &averaged(machine), Some(&wts))?;
+        context.model.moments_into(self.chains.chains.states(), &averaged(machine), Some(&wts), out)?;
         Ok(Info {
             metrics: vec![
                 ("ess", self.chains.ess()),

@@ -3,7 +3,7 @@
 mod expansion;
 
 use super::{Context, Info, NegativePhase, Setup};
-use crate::machine::Parameters;
+use crate::machine::Phase;
 use crate::sample::purpose;
 use crate::{Archive, Error, Machine, Real, Result};
 pub use expansion::Expansion;
@@ -78,7 +78,7 @@ impl<T: Real> NegativePhase<T> for Tap {
         "tap"
     }
 
-    fn estimate(&mut self, context: &Context<'_, T>, out: &mut Parameters<T>) -> Result<Info> {
+    fn estimate(&mut self, context: &Context<'_, T>, out: &mut Phase<T>) -> Result<Info> {
         let machine: Machine<f64> = context.model.machine().cast();
         let expansion = Expansion::new(&machine, self.params.order);
         let mut change = f64::INFINITY;
@@ -87,7 +87,7 @@ impl<T: Real> NegativePhase<T> for Tap {
             change = expansion.iterate(&mut self.means, self.params.damping);
             iterations += 1;
         }
-        *out = expansion.moments(&self.means).cast();
+        *out.parameters_mut() = expansion.moments(&self.means).cast();
         let free_energy = expansion.free_energy(&self.means);
         let lowest = free_energy.into_iter().fold(f64::INFINITY, f64::min);
         Ok(Info {

@@ -1,39 +1,72 @@
-//! One pass over the weights of a coupling, in blocks of rows: gradient, penalties, optimiser, average.
+//! One pass over the weights of a coupling: gradient, penalties, optimiser, average.
+//!
+//! Where the moments of both phases are still products, it goes strip by strip of columns, each multiplied just before;
+//! else by blocks of rows.
 
 use super::rule::Rule;
 use super::{ROWS, Regulariser, Step};
 use crate::Real;
-use harmonium_kernels::Loop;
+use crate::machine::Phase;
+use harmonium_kernels::fixed::{self, Product, map_strips};
+use harmonium_kernels::{Columns, Loop, prefetch, split_columns, vectorised};
 use ndarray::Array2;
+use rayon::prelude::*;
 
-/// One block of rows of one coupling.
-pub(super) struct Block<'a, T> {
-    pub(super) first_row: usize,
-    pub(super) old: &'a [T],
-    pub(super) new: &'a mut [T],
-    pub(super) positive: &'a [T],
-    pub(super) negative: &'a [T],
-    pub(super) first: &'a mut [T],
-    pub(super) second: &'a mut [T],
-    pub(super) average: &'a mut [T],
-}
+/// Cells that are worked on at a time: what fits two registers.
+const CELLS: usize = fixed::WIDTH;
 
-/// Sums over one block.
+/// Rows of a strip between a hint and the use of the line: rows lie too far apart for the processor to see them coming.
+const AHEAD: usize = 8;
+
+/// Sums over one block of rows or strip of columns.
 pub(super) struct Part<T> {
     /// $\sum_i \Delta_{ij}\mu_i$ for each column, $\sum_j \Delta_{ij}\lambda_j$ for each row.
     pub(super) columns: Vec<T>,
     pub(super) rows: Vec<T>,
-    pub(super) gradient: f64,
-    pub(super) change: f64,
-    pub(super) product: f64,
-    pub(super) before: f64,
+    gradient: [T; CELLS],
+    change: [T; CELLS],
+    memory: Memory<T>,
+}
+
+/// What the cosine rule asks: the product of the gradient with the one before, and the square of the latter.
+#[derive(Clone, Copy)]
+pub(super) struct Memory<T> {
+    product: [T; CELLS],
+    before: [T; CELLS],
+}
+
+impl<T: Real> Part<T> {
+    fn new(rows: usize, columns: usize) -> Self {
+        let zero = [T::zero(); CELLS];
+        Self {
+            columns: vec![T::zero(); columns],
+            rows: vec![T::zero(); rows],
+            gradient: zero,
+            change: zero,
+            memory: Memory { product: zero, before: zero },
+        }
+    }
+
+    /// Squared norms of the gradient and of the change.
+    pub(super) fn squares(&self) -> (f64, f64) {
+        (total(&self.gradient), total(&self.change))
+    }
+
+    /// The product of the gradient with the one before, and the square of the latter.
+    pub(super) fn memory(&self) -> (f64, f64) {
+        (total(&self.memory.product), total(&self.memory.before))
+    }
+}
+
+fn total<T: Real>(x: &[T; CELLS]) -> f64 {
+    x.iter().map(|x| x.f64()).sum()
 }
 
 /// One coupling's constants.
 pub(super) struct Ends<'a, T> {
-    /// Offsets and scales of rows and columns, and differences of the means between the phases.
+    /// Offsets and inverse scales of rows and columns, and differences of the means between the phases.
     pub(super) centre: (&'a [T], &'a [T]),
-    pub(super) scale: Option<(&'a [T], &'a [T])>,
+    pub(super) inverse: (&'a [T], &'a [T]),
     pub(super) difference: (&'a [T], &'a [T]),
     /// $\sum_i |w_{ij}|$, for the L1b penalty.
     pub(super) column_sums: Option<&'a [T]>,
@@ -47,29 +80,346 @@ pub(super) fn column_sums<T: Real>(w: &Array2<T>) -> Vec<T> {
     sums
 }
 
-/// Cuts the arrays of one coupling into blocks of rows; an array that is not there has empty blocks.
-pub(super) fn blocks<'a, T: Real>(
-    old: &'a Array2<T>,
-    new: &'a mut Array2<T>,
-    (positive, negative): (&'a Array2<T>, &'a Array2<T>),
-    first: Option<&'a mut Array2<T>>,
-    second: Option<&'a mut Array2<T>>,
-    average: Option<&'a mut Array2<T>>,
-) -> Vec<Block<'a, T>> {
-    let size = ROWS * old.ncols().max(1);
-    let slice = "arrays of a machine are in standard layout";
-    let read = |a: &'a Array2<T>| a.as_slice().expect(slice).chunks(size);
-    let write = |a: Option<&'a mut Array2<T>>| {
-        let data: &mut [T] = a.map_or(&mut [], |a| a.as_slice_mut().expect(slice));
-        data.chunks_mut(size).map(Some).chain(std::iter::repeat_with(|| None))
-    };
-    let writes = write(Some(new)).zip(write(first)).zip(write(second)).zip(write(average));
-    let reads = read(old).zip(read(positive)).zip(read(negative));
-    reads
-        .zip(writes)
-        .enumerate()
-        .map(|(k, (((old, positive), negative), (((new, first), second), average)))| Block {
+/// Some columns of one row: the arrays that the pass reads and writes, empty where an array is not there.
+struct Cells<'a, T> {
+    old: &'a [T],
+    new: &'a mut [T],
+    first: &'a mut [T],
+    second: &'a mut [T],
+    average: &'a mut [T],
+}
+
+impl<T> Cells<'_, T> {
+    #[inline(always)]
+    fn part(&mut self, from: usize, to: usize) -> Cells<'_, T> {
+        #[inline(always)]
+        fn cut<T>(x: &mut [T], from: usize, to: usize) -> &mut [T] {
+            if x.is_empty() { x } else { &mut x[from..to] }
+        }
+        Cells {
+            old: &self.old[from..to],
+            new: cut(self.new, from, to),
+            first: cut(self.first, from, to),
+            second: cut(self.second, from, to),
+            average: cut(self.average, from, to),
+        }
+    }
+}
+
+/// What is the same for all weights of a coupling.
+pub(super) struct Pass<'a, T> {
+    pub(super) ends: Ends<'a, T>,
+    pub(super) rule: Rule<T>,
+    pub(super) regulariser: Regulariser,
+    pub(super) step: Step,
+}
+
+impl<T: Real> Pass<'_, T> {
+    /// Row `i` from column `j` on, with $\Delta\langle x_iy_j\rangle$, positive minus negative phase. `row` and
+    /// `column` are the places of the first cell among the sums of the part.
+    #[inline(always)]
+    fn row(
+        &self,
+        (i, j): (usize, usize),
+        (row, column): (usize, usize),
+        difference: &[T],
+        mut cells: Cells<'_, T>,
+        part: &mut Part<T>,
+    ) {
+        let n = difference.len();
+        let mut at = 0;
+        macro_rules! in_steps_of {
+            ($($width:literal)*) => {$(
+                while at + $width <= n {
+                    let difference: &[T; $width] = difference[at..at + $width].try_into().expect("cells");
+                    let cells = cells.part(at, at + $width);
+                    self.cells((i, j + at), (row, column + at), difference, cells, part);
+                    at += $width;
+                }
+            )*};
+        }
+        // Constant widths are worth their code: loops over them are unrolled, and nothing is checked inside.
+        in_steps_of!(32 4 1);
+    }
+
+    /// Some cells of row `i`, by the rule of the optimiser.
+    #[inline(always)]
+    fn cells<const N: usize>(
+        &self,
+        at: (usize, usize),
+        place: (usize, usize),
+        difference: &[T; N],
+        cells: Cells<'_, T>,
+        part: &mut Part<T>,
+    ) {
+        let Cells { old, new, first, second, average } = cells;
+        let (old, new) = (array_of(old), array_of_mut(new));
+        if self.step.average != 0.0 {
+            let a = T::of(self.step.average);
+            average.iter_mut().zip(old).for_each(|(avg, &x)| *avg += a * (x - *avg));
+        }
+        let mut memory = part.memory;
+        macro_rules! by {
+            ($rule:expr) => {
+                if self.regulariser.has_penalty() {
+                    self.each::<N, true>(at, place, difference, old, new, part, $rule)
+                } else {
+                    self.each::<N, false>(at, place, difference, old, new, part, $rule)
+                }
+            };
+        }
+        match self.rule {
+            Rule::Sgd { rate } => by!(|_, g| rate * g),
+            Rule::Momentum { rate, mu } => {
+                let m: &mut [T; N] = array_of_mut(first);
+                by!(|k: usize, g| {
+                    m[k] = mu * m[k] + g;
+                    rate * m[k]
+                });
+            }
+            Rule::Nesterov { rate, mu } => {
+                let m: &mut [T; N] = array_of_mut(first);
+                by!(|k: usize, g| {
+                    m[k] = mu * m[k] + g;
+                    rate * (g + mu * m[k])
+                });
+            }
+            Rule::Adam { rate, beta1, beta2, epsilon, scale1, scale2 } => {
+                let (m, s): (&mut [T; N], &mut [T; N]) = (array_of_mut(first), array_of_mut(second));
+                by!(|k: usize, g: T| {
+                    m[k] = beta1 * m[k] + (T::one() - beta1) * g;
+                    s[k] = beta2 * s[k] + (T::one() - beta2) * g * g;
+                    rate * (scale1 * m[k]) / ((scale2 * s[k]).sqrt() + epsilon)
+                });
+            }
+            Rule::Cosine { rate } => {
+                let m: &mut [T; N] = array_of_mut(first);
+                by!(|k: usize, g| {
+                    memory.product[k] += g * m[k];
+                    memory.before[k] += m[k] * m[k];
+                    m[k] = g;
+                    rate * g
+                });
+                part.memory = memory;
+            }
+        }
+    }
+
+    /// Some cells of row `i`: one loop without intermediate arrays, which would go through memory in pieces.
+    ///
+    /// $g_{ij} = \omega\big[\Delta\langle x_iy_j\rangle - (\mu_i \Delta\langle y_j\rangle +
+    /// \lambda_j \Delta\langle x_i\rangle)\big]/(s_i t_j)$, Δ being positive minus negative phase, s and t the
+    /// scales of the two ends: the gradient by $\tilde W$. The terms $\mu_i\lambda_j$ of the two phases cancel,
+    /// because both are averages; ω is the weight of the minibatch. `rule` turns it into a change of $\tilde W$.
+    #[inline(always)]
+    #[allow(clippy::too_many_arguments)]
+    fn each<const N: usize, const PENALISED: bool>(
+        &self,
+        (i, j): (usize, usize),
+        (row, column): (usize, usize),
+        difference: &[T; N],
+        old: &[T; N],
+        new: &mut [T; N],
+        part: &mut Part<T>,
+        mut rule: impl FnMut(usize, T) -> T,
+    ) {
+        let ends = &self.ends;
+        let (mu, dx, si, wt) =
+            (ends.centre.0[i], ends.difference.0[i], ends.inverse.0[i], T::of(self.step.wt));
+        let (lambda, dy): (&[T; N], &[T; N]) =
+            (array_of(&ends.centre.1[j..]), array_of(&ends.difference.1[j..]));
+        let inverse: &[T; N] = array_of(&ends.inverse.1[j..]);
+        let columns: &mut [T; N] = array_of_mut(&mut part.columns[column..]);
+        let mut shift = [T::zero(); N];
+        for k in 0..N {
+            let inverse = si * inverse[k];
+            let mut g = wt * (difference[k] - (mu * dy[k] + dx * lambda[k])) * inverse;
+            if PENALISED {
+                g -= self.penalty(old[k], j + k) * inverse;
+            }
+            part.gradient[k] += g * g;
+            let d = rule(k, g) * inverse;
+            part.change[k] += d * d;
+            new[k] = old[k] + d;
+            columns[k] += mu * d;
+            shift[k] = d * lambda[k];
+        }
+        part.rows[row] += sum(&shift);
+    }
+
+    /// The derivative of the penalties by a weight of column `j`.
+    #[inline(always)]
+    fn penalty(&self, w: T, j: usize) -> T {
+        let p = &self.regulariser;
+        let sign = if w == T::zero() { T::zero() } else { w.signum() };
+        let column = self.ends.column_sums.map_or(T::zero(), |s| s[j]);
+        T::of(p.l1) * sign + T::of(p.l2) * w + T::of(p.l1b) * column * sign
+    }
+}
+
+#[inline(always)]
+fn array_of<T, const N: usize>(x: &[T]) -> &[T; N] {
+    x[..N].try_into().expect("as long as asked for")
+}
+
+#[inline(always)]
+fn array_of_mut<T, const N: usize>(x: &mut [T]) -> &mut [T; N] {
+    (&mut x[..N]).try_into().expect("as long as asked for")
+}
+
+/// The sum of the elements, halves onto halves.
+#[inline(always)]
+fn sum<T: Real, const N: usize>(x: &[T; N]) -> T {
+    if N != CELLS {
+        return x.iter().copied().sum();
+    }
+    let (mut a, mut b, mut c) = ([T::zero(); 16], [T::zero(); 8], [T::zero(); 4]);
+    (0..16).for_each(|k| a[k] = x[k] + x[k + 16]);
+    (0..8).for_each(|k| b[k] = a[k] + a[k + 8]);
+    (0..4).for_each(|k| c[k] = b[k] + b[k + 4]);
+    (c[0] + c[2]) + (c[1] + c[3])
+}
+
+/// A block of whole rows, its moments multiplied out.
+pub(super) struct Rows<'a, T> {
+    pub(super) pass: &'a Pass<'a, T>,
+    pub(super) first_row: usize,
+    pub(super) n: usize,
+    pub(super) old: &'a [T],
+    pub(super) new: &'a mut [T],
+    pub(super) positive: &'a [T],
+    pub(super) negative: &'a [T],
+    pub(super) first: &'a mut [T],
+    pub(super) second: &'a mut [T],
+    pub(super) average: &'a mut [T],
+}
+
+impl<T: Real> Loop for Rows<'_, T> {
+    type Output = Part<T>;
+
+    #[inline(always)]
+    fn run(self) -> Part<T> {
+        let n = self.n;
+        let rows = self.old.len() / n.max(1);
+        let mut part = Part::new(rows, n);
+        let mut difference = vec![T::zero(); n];
+        let mut all = Cells {
+            old: self.old,
+            new: &mut *self.new,
+            first: &mut *self.first,
+            second: &mut *self.second,
+            average: &mut *self.average,
+        };
+        for r in 0..rows {
+            let at = r * n..(r + 1) * n;
+            let phases = self.positive[at.clone()].iter().zip(&self.negative[at.clone()]);
+            difference.iter_mut().zip(phases).for_each(|(d, (&p, &n))| *d = p - n);
+            let cells = all.part(at.start, at.end);
+            self.pass.row((self.first_row + r, 0), (r, 0), &difference, cells, &mut part);
+        }
+        part
+    }
+}
+
+/// A strip of columns, with the difference of the phases just made.
+pub(super) struct Strip<'a, T> {
+    pub(super) pass: &'a Pass<'a, T>,
+    pub(super) first_column: usize,
+    pub(super) n: usize,
+    pub(super) difference: &'a [fixed::Strip],
+    pub(super) old: &'a [T],
+    pub(super) arrays: Arrays<'a, T>,
+}
+
+/// The columns of a strip that are written, where the arrays are there.
+pub(super) struct Arrays<'a, T> {
+    new: Columns<'a, T>,
+    first: Option<Columns<'a, T>>,
+    second: Option<Columns<'a, T>>,
+    average: Option<Columns<'a, T>>,
+}
+
+impl<T: Real> Loop for Strip<'_, T> {
+    type Output = Part<T>;
+
+    #[inline(always)]
+    fn run(mut self) -> Part<T> {
+        #[inline(always)]
+        fn row<'a, T>(x: &'a mut Option<Columns<'_, T>>, i: usize) -> &'a mut [T] {
+            x.as_mut().map_or(&mut [], |x| x.row(i))
+        }
+        let (j, n, arrays) = (self.first_column, self.n, &mut self.arrays);
+        let width = CELLS.min(n - j);
+        let mut part = Part::new(self.difference.len(), width);
+        for (i, difference) in self.difference.iter().enumerate() {
+            arrays.new.prefetch(i + AHEAD);
+            prefetch(self.old, (i + AHEAD) * n + j);
+            prefetch(self.old, (i + AHEAD) * n + j + width - 1);
+            if self.pass.step.average != 0.0 {
+                arrays.average.iter().for_each(|a| a.prefetch(i + AHEAD));
+            }
+            let difference = T::from_f32(&difference.0).expect("products are for single precision");
+            let cells = Cells {
+                old: &self.old[i * n + j..][..width],
+                new: arrays.new.row(i),
+                first: row(&mut arrays.first, i),
+                second: row(&mut arrays.second, i),
+                average: row(&mut arrays.average, i),
+            };
+            match <&[T; CELLS]>::try_from(difference) {
+                Ok(d) if width == CELLS => self.pass.cells((i, j), (i, 0), d, cells, &mut part),
+                _ => self.pass.row((i, j), (i, 0), &difference[..width], cells, &mut part),
+            }
+        }
+        part
+    }
+}
+
+/// The arrays of a coupling that an update writes, new weights and what is kept beside them.
+pub(super) struct Written<'a, T> {
+    pub(super) new: &'a mut Array2<T>,
+    pub(super) first: Option<&'a mut Array2<T>>,
+    pub(super) second: Option<&'a mut Array2<T>>,
+    pub(super) average: Option<&'a mut Array2<T>>,
+}
+
+const STANDARD: &str = "arrays of a machine are in standard layout";
+
+impl<'a, T: Real> Written<'a, T> {
+    /// Cut into strips of columns.
+    fn strips(self) -> Vec<Arrays<'a, T>> {
+        let n = self.new.ncols();
+        let strips = |a: &'a mut Array2<T>| split_columns(a.as_slice_mut().expect(STANDARD), n, CELLS);
+        let maybe = |a: Option<&'a mut Array2<T>>| {
+            let strips = a.map_or(Vec::new(), strips);
+            strips.into_iter().map(Some).chain(std::iter::repeat_with(|| None))
+        };
+        let beside = maybe(self.first).zip(maybe(self.second)).zip(maybe(self.average));
+        let all = strips(self.new).into_iter().zip(beside);
+        all.map(|(new, ((first, second), average))| Arrays { new, first, second, average }).collect()
+    }
+
+    /// Cut into blocks of rows, with those of the arrays that are read.
+    fn rows(
+        self,
+        pass: &'a Pass<'a, T>,
+        old: &'a Array2<T>,
+        (positive, negative): (&'a Array2<T>, &'a Array2<T>),
+    ) -> Vec<Rows<'a, T>> {
+        let n = old.ncols();
+        let size = ROWS * n.max(1);
+        let read = |a: &'a Array2<T>| a.as_slice().expect(STANDARD).chunks(size);
+        let write = |a: Option<&'a mut Array2<T>>| {
+            let data: &mut [T] = a.map_or(&mut [], |a| a.as_slice_mut().expect(STANDARD));
+            data.chunks_mut(size).map(Some).chain(std::iter::repeat_with(|| None))
+        };
+        let beside = write(self.first).zip(write(self.second)).zip(write(self.average));
+        let reads = read(old).zip(read(positive)).zip(read(negative));
+        let all = reads.zip(write(Some(self.new))).zip(beside).enumerate();
+        all.map(|(k, ((((old, positive), negative), new), ((first, second), average)))| Rows {
+            pass,
             first_row: k * ROWS,
+            n,
             old,
             new: new.unwrap_or_default(),
             positive,
@@ -79,129 +429,35 @@ pub(super) fn blocks<'a, T: Real>(
             average: average.unwrap_or_default(),
         })
         .collect()
-}
-
-/// Row `r` of a block's array of `n` columns; empty when the array is not there.
-#[inline(always)]
-pub(super) fn row_of<T>(data: &mut [T], r: usize, n: usize) -> &mut [T] {
-    if data.is_empty() { data } else { &mut data[r * n..(r + 1) * n] }
-}
-
-/// The pass over one block.
-pub(super) struct Pass<'a, 'b, T> {
-    pub(super) block: Block<'a, T>,
-    pub(super) n: usize,
-    pub(super) ends: &'b Ends<'a, T>,
-    pub(super) rule: &'b Rule<T>,
-    pub(super) regulariser: &'b Regulariser,
-    pub(super) step: Step,
-}
-
-impl<T: Real> Loop for Pass<'_, '_, T> {
-    type Output = Part<T>;
-
-    #[inline(always)]
-    fn run(self) -> Part<T> {
-        let Self { block, n, ends, rule, regulariser, step } = self;
-        let Block { first_row, old, new, positive, negative, first, second, average } = block;
-        let mut part = Part {
-            columns: vec![T::zero(); n],
-            rows: Vec::with_capacity(ROWS),
-            gradient: 0.0,
-            change: 0.0,
-            product: 0.0,
-            before: 0.0,
-        };
-        let mut delta = vec![T::zero(); n];
-        for (r, old) in old.chunks_exact(n.max(1)).enumerate() {
-            let (i, at) = (first_row + r, r * n..(r + 1) * n);
-            gradient_row(i, &positive[at.clone()], &negative[at.clone()], ends, step.wt, &mut delta);
-            penalise(regulariser, old, ends, i, &mut delta);
-            part.gradient += squares(&delta);
-            let (first, second) = (row_of(first, r, n), row_of(second, r, n));
-            let (product, before) = rule.turn(&mut delta, first, second);
-            (part.product, part.before) = (part.product + product, part.before + before);
-            if let Some((row, column)) = ends.scale {
-                delta.iter_mut().zip(column).for_each(|(d, s)| *d /= row[i] * *s);
-            }
-            part.change += squares(&delta);
-            let mu = ends.centre.0[i];
-            for (((new, &old), &d), column) in
-                new[at].iter_mut().zip(old).zip(&delta).zip(&mut part.columns)
-            {
-                *new = old + d;
-                *column += mu * d;
-            }
-            part.rows.push(dot(&delta, ends.centre.1));
-            let a = T::of(step.average);
-            if step.average == 0.0 {
-                continue;
-            }
-            for (avg, &x) in row_of(average, r, n).iter_mut().zip(old) {
-                *avg += a * (x - *avg);
-            }
-        }
-        part
     }
 }
 
-/// $g_{ij} = \omega\big[\Delta\langle x_iy_j\rangle - (\mu_i \Delta\langle y_j\rangle +
-/// \lambda_j \Delta\langle x_i\rangle)\big]/(s_i t_j)$, Δ being positive minus negative phase, s and t the
-/// scales of the two ends: the gradient by $\tilde W$. The terms $\mu_i\lambda_j$ of the two phases cancel,
-/// because both are averages; ω is the weight of the minibatch.
-#[inline(always)]
-pub(super) fn gradient_row<T: Real>(
-    i: usize,
-    positive: &[T],
-    negative: &[T],
-    ends: &Ends<'_, T>,
-    wt: f64,
-    out: &mut [T],
-) {
-    let (mu, dx, wt) = (ends.centre.0[i], ends.difference.0[i], T::of(wt));
-    let (lambda, dy) = (ends.centre.1, ends.difference.1);
-    let n = out.len();
-    let (positive, negative, lambda, dy) = (&positive[..n], &negative[..n], &lambda[..n], &dy[..n]);
-    for j in 0..n {
-        out[j] = wt * ((positive[j] - negative[j]) - (mu * dy[j] + dx * lambda[j]));
+/// The pass over coupling `c`; each part comes with the row and the column that it starts at.
+pub(super) fn run<'a, T: Real>(
+    pass: &'a Pass<'a, T>,
+    old: &'a Array2<T>,
+    (positive, negative): (&'a mut Phase<T>, &'a mut Phase<T>),
+    c: usize,
+    written: Written<'a, T>,
+) -> Vec<(usize, usize, Part<T>)> {
+    let n = old.ncols();
+    if let (Some(p), Some(q)) = (positive.product(c), negative.product(c)) {
+        let products = [p, Product { scale: -q.scale, ..q }];
+        let old = old.as_slice().expect(STANDARD);
+        return map_strips(&products, written.strips(), |j, difference, arrays| {
+            (0, j, vectorised(Strip { pass, first_column: j, n, difference, old, arrays }))
+        });
     }
-    if let Some((row, column)) = ends.scale {
-        out.iter_mut().zip(column).for_each(|(g, s)| *g /= row[i] * *s);
-    }
+    let blocks = written.rows(pass, old, (positive.coupling(c), negative.coupling(c)));
+    blocks.into_par_iter().map(|block| (block.first_row, 0, vectorised(block))).collect()
 }
 
-/// Subtracts the derivative of the penalties, in the run's coordinates.
-#[inline(always)]
-pub(super) fn penalise<T: Real>(p: &Regulariser, w: &[T], ends: &Ends<'_, T>, i: usize, out: &mut [T]) {
-    if p.l1 == 0.0 && p.l2 == 0.0 && p.l1b == 0.0 {
-        return;
-    }
-    for (j, (g, &w)) in out.iter_mut().zip(w).enumerate() {
-        let sign = if w == T::zero() { T::zero() } else { w.signum() };
-        let column = ends.column_sums.map_or(T::zero(), |s| s[j]);
-        let d = T::of(p.l1) * sign + T::of(p.l2) * w + T::of(p.l1b) * column * sign;
-        *g -= ends.scale.map_or(d, |(row, column)| d / (row[i] * column[j]));
-    }
-}
-
-#[inline(always)]
 pub(super) fn squares<T: Real>(x: &[T]) -> f64 {
-    dot(x, x).f64()
+    dot(x, x)
 }
 
-/// Sum of products in sixteen lanes, whose order is fixed.
-#[inline(always)]
-pub(super) fn dot<T: Real>(x: &[T], y: &[T]) -> T {
-    const LANES: usize = 16;
-    let mut lanes = [T::zero(); LANES];
-    let (xs, ys) = (x.chunks_exact(LANES), y.chunks_exact(LANES));
-    let rest: T = xs.remainder().iter().zip(ys.remainder()).map(|(&a, &b)| a * b).sum();
-    for (x, y) in xs.zip(ys) {
-        for k in 0..LANES {
-            lanes[k] += x[k] * y[k];
-        }
-    }
-    lanes.into_iter().sum::<T>() + rest
+pub(super) fn dot<T: Real>(x: &[T], y: &[T]) -> f64 {
+    x.iter().zip(y).map(|(x, y)| x.f64() * y.f64()).sum()
 }
 
 /// Mask, symmetry and norm of a coupling's new weights; a unit has `columns` columns.

@@ -35,9 +35,8 @@ impl<T: Real> Rule<T> {
         }
     }
 
-    /// Turns a gradient into a change, in place, and moves the memory along; gives the product of the
+    /// Turns the gradient of a layer into a change, in place, and moves the memory along; gives the product of the
     /// gradient with the one before and the square of the latter, for the rule that asks.
-    #[inline(always)]
     pub(super) fn turn(&self, x: &mut [T], first: &mut [T], second: &mut [T]) -> (f64, f64) {
         match *self {
             Self::Sgd { rate } => x.iter_mut().for_each(|x| *x *= rate),
@@ -61,7 +60,7 @@ impl<T: Real> Rule<T> {
                 }
             }
             Self::Cosine { rate } => {
-                let (product, before) = (dot(x, first).f64(), squares(first));
+                let (product, before) = (dot(x, first), squares(first));
                 first.copy_from_slice(x);
                 x.iter_mut().for_each(|x| *x *= rate);
                 return (product, before);
