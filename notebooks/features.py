@@ -36,8 +36,8 @@ print(f"{len(X_train)} rows to learn from, {len(X_test)} to be judged by")
 
 # %% [markdown]
 # scikit-learn's example stops the regression with `tol=1`, which its present versions take as leave to stop at once (and to
-# be right on one digit in ten). With `tol=1e-3` it converges on features. The settings of the RBM are those of the
-# example.
+# be right on one digit in ten). Here it has its usual tolerance: stopped early, the accuracy tells of the scale of
+# the features rather than of what is in them. The settings of the RBM are those of the example.
 
 
 # %%
@@ -48,7 +48,7 @@ def accuracy(*steps):
 
 
 def logistic(C=6000):
-    return LogisticRegression(solver="newton-cg", tol=1e-3, C=C)
+    return LogisticRegression(solver="newton-cg", C=C)
 
 
 settings = dict(n_components=100, learning_rate=0.06, n_iter=10, random_state=0)
@@ -62,19 +62,20 @@ for name, (_, score, seconds) in found.items():
     print(f"{name:22} {score:.4f} right ({seconds:.1f} s)")
 
 # %% [markdown]
-# One test set of 1797 rows at 92 % has a standard error of 0.6 %, and seeds of the same program differ by more. Over the
-# seeds 0 to 8 the means were 0.917 for scikit-learn's class, 0.922 for ours and 0.940 with drawn bits: the first two are
-# equal within noise, the third is better. It learns from images in which each visit shows other bits, which smooths.
+# One test set of 1797 rows at 95 % has a standard error of 0.5 %, and so have the seeds of one program among each other. Over
+# the seeds 0 to 9 the means were 0.9459 for scikit-learn's class, 0.9457 for ours and 0.9365 with drawn bits: the first two
+# are equal, the third is faster and a little worse. It models the coin tosses as well, which the classifier
+# does not need.
 
 # %%
 score = {name: x[1] for name, x in found.items()}
-noise = np.sqrt(0.08 * 0.92 / len(X_test))
+noise = np.sqrt(0.05 * 0.95 / len(X_test))
 assert score["harmonium"] > score["scikit-learn"] - 3 * noise
-assert score["harmonium, drawn bits"] >= score["scikit-learn"]
+assert score["harmonium"] > score["raw pixels"] + 5 * noise
 assert score["harmonium, drawn bits"] > score["raw pixels"] + 5 * noise
 
 # %%
-rbm = found["harmonium, drawn bits"][0][0]
+rbm = found["harmonium"][0][0]
 figure, axes = plt.subplots(10, 10, figsize=(5, 5))
 for ax, w in zip(axes.flat, rbm.components_):
     ax.imshow(w.reshape(8, 8), cmap="gray")

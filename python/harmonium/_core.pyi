@@ -12,6 +12,7 @@ __all__ = [
     "Checkpoint",
     "LogZ",
     "Machine",
+    "Replicas",
     "Rows",
     "Table",
     "View",
@@ -106,6 +107,23 @@ class Chains:
     def rows(self, machine: Machine) -> Rows: ...
     @property
     def sweeps(self) -> int: ...
+
+@final
+class Replicas:
+    def __new__(
+        cls,
+        machine: Machine,
+        n: int,
+        seed: int,
+        beta: float,
+        rungs: int,
+        sweeps: int,
+        given: Rows | None = None,
+        start: Rows | None = None,
+    ) -> Replicas: ...
+    def sweep(self, n: int, threads: int) -> None: ...
+    def rows(self, machine: Machine) -> Rows: ...
+    def report(self) -> tuple[float, list[float]]: ...
 
 @final
 class Checkpoint:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -28,6 +29,7 @@ class Sampling(Parts):
         between: int = 100,
         temperature: float = 1.0,
         annealing: int | None = None,
+        tempering: int | None = None,
         clamp: Mapping[Any, Any] | None = None,
         given: Any = None,
         seed: int = 0,
@@ -47,6 +49,9 @@ class Sampling(Parts):
             Below 1 samples are more typical, above 1 more varied.
         annealing
             Steps in which chains cool down from high temperature before the first sweep, so that they find all modes.
+        tempering
+            Number of temperatures of replica exchange: chains change places with hotter ones, which move freely, so that
+            all modes are visited as often as they should be. A warning says when there were too few such visits.
         clamp
             Units and the values they keep: ``{3: 1.0}``, or ``{("y", 0): 2}`` where there are several visible layers, or
             columns of the table that the machine was made for: ``{"town": "Rome"}``.
@@ -66,7 +71,9 @@ class Sampling(Parts):
         >>> coins.sample(4, clamp={0: 1}, sweeps=1, seed=1)[:, 0]
         array([1, 1, 1, 1], dtype=uint8)
         """
-        trace = self._trace(n, chains, sweeps, between, temperature, annealing, clamp, given, None, seed, threads, False)
+        trace = self._trace(
+            n, chains, sweeps, between, temperature, annealing, clamp, given, None, seed, threads, False, tempering
+        )
         arrays = {name: x for name, x in trace.items() if self._layers[name].role == "visible"}
         return _one(arrays)
 
@@ -116,6 +123,7 @@ class Sampling(Parts):
         seed: int,
         threads: int | None,
         everything: bool,
+        tempering: int | None = None,
     ) -> dict[str, Array]:
         """All samples, a draw of all chains after the other."""
         if not 0 < temperature < float("inf"):
@@ -135,15 +143,28 @@ class Sampling(Parts):
         if first is not None and len(first) != count:
             raise ValueError(f"start: expected {count} rows, one for each chain, got {len(first)}")
         workers, beta = resolve(threads), 1.0 / temperature
-        walk = _core.Chains(self._core, count, seed, held, first)
-        if annealing:
-            walk.anneal(self._core, annealing, beta, workers)
-        walk.sweep(self._core, sweeps, beta, workers)
+        if tempering is not None and (tempering < 2 or annealing):
+            raise ValueError(f"tempering: expected at least 2 temperatures and no annealing, got {tempering}")
+        walk: _core.Chains | _core.Replicas
+        if tempering is not None:
+            walk = _core.Replicas(self._core, count, seed, beta, tempering, sweeps, held, first)
+        else:
+            walk = _core.Chains(self._core, count, seed, held, first)
+            if annealing:
+                walk.anneal(self._core, annealing, beta, workers)
+
+        def sweep(n: int) -> None:
+            if isinstance(walk, _core.Replicas):
+                walk.sweep(n, workers)
+            else:
+                walk.sweep(self._core, n, beta, workers)
+
+        sweep(sweeps)
         parts: dict[str, list[Array]] = {name: [] for name in (*self._layers, *(["energy"] if everything else []))}
         drawn = 0
         while drawn < n:
             if drawn:
-                walk.sweep(self._core, max(1, between), beta, workers)
+                sweep(max(1, between))
             rows = walk.rows(self._core)
             for place, (name, info) in enumerate(self._layers.items()):
                 if everything or info.role == "visible":
@@ -151,6 +172,8 @@ class Sampling(Parts):
             if everything:
                 parts["energy"].append(self._core.energy(rows, workers))
             drawn += count
+        if isinstance(walk, _core.Replicas):
+            _tell(*walk.report())
         return {name: np.concatenate(x)[:n] for name, x in parts.items() if x}
 
     def _clamped(self, clamp: Mapping[Any, Any]) -> dict[str, Array]:
@@ -273,6 +296,17 @@ class Sampling(Parts):
                 block[wanted] = filled[wanted]
                 out[name][which] = block
         return _one(out)
+
+
+def _tell(trips: float, acceptance: list[float]) -> None:
+    """Warns of replicas that hardly moved along the ladder."""
+    if trips < 1.0:
+        warnings.warn(
+            f"replica exchange made {trips:.1f} round trips per chain (acceptance at least {min(acceptance):.2f}): too few "
+            "to trust that all modes were found; use more sweeps or more temperatures",
+            RuntimeWarning,
+            stacklevel=4,
+        )
 
 
 def _best(info: LayerInfo, mean: Floats) -> Array:

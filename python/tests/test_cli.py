@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import warnings
 
 import harmonium as hm
 import numpy as np
@@ -92,6 +93,10 @@ def test_samples_features_and_likelihood_are_the_same(tmp_path):
     ours = machine.sample(30, chains=7, sweeps=20, between=3, seed=4, clamp={"v3": 1})
     assert np.array_equal(np.load(tmp_path / "s.npy"), ours)
     assert np.array_equal(ours, machine.sample(30, chains=7, sweeps=20, between=3, seed=4, clamp={3: 1}))
+    cli("sample", "run", "-n", 6, "--tempering", 4, "--sweeps", 60, "--seed", 4, "-o", "t.npy", "-q", cwd=tmp_path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert np.array_equal(np.load(tmp_path / "t.npy"), machine.sample(6, tempering=4, sweeps=60, seed=4))
     cli("transform", "run", "digits:test", "-o", "f.npy", cwd=tmp_path)
     test = hm.read("digits").test
     assert np.array_equal(np.load(tmp_path / "f.npy"), machine.transform(test))

@@ -213,3 +213,20 @@ def test_every_result_has_a_form_for_notebooks(stripes):
     for x in [*found, rbm.sample_chains(2, 10, sweeps=2)]:
         assert x._repr_html_().startswith("<div>") and "<table>" in x._repr_html_()
     assert "50 updates" in rbm._repr_html_()
+
+
+def test_replica_exchange_finds_both_modes():
+    pair = hm.Machine.fully_visible(hm.Spin(3))
+    pair.set_weights(4 * (np.eye(3, k=1) + np.eye(3, k=-1)))
+    drawn = pair.sample(400, tempering=6, sweeps=300, seed=1)
+    # One half is the truth: five standard deviations of 400 draws.
+    assert abs((drawn[:, 1] == 1).mean() - 0.5) < 5 * 0.5 / 20
+    held = pair.sample(100, tempering=6, sweeps=100, clamp={0: -1}, seed=1)
+    assert (held[:, 0] == -1).all() and (held[:, 1] == -1).mean() > 0.97
+    hot = pair.sample(400, tempering=6, sweeps=100, temperature=1e3, seed=1)
+    assert abs((hot[:, 0] == hot[:, 1]).mean() - 0.5) < 5 * 0.5 / 20
+    assert np.array_equal(drawn, pair.sample(400, tempering=6, sweeps=300, seed=1, threads=1))
+    with pytest.warns(RuntimeWarning, match="round trips per chain"):
+        pair.sample(10, tempering=6, sweeps=1)
+    with pytest.raises(ValueError, match="tempering"):
+        pair.sample(10, tempering=1)

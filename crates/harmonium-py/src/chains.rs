@@ -22,6 +22,77 @@ pub(crate) struct Chains {
     clamps: Clamps,
 }
 
+/// Chains that exchange places with hotter ones, at the temperature 1/beta.
+#[pyclass(frozen, module = "harmonium._core")]
+pub(crate) struct Replicas {
+    /// With its parameters scaled: E is linear in them, so that the ladder starts at 1 all the same.
+    machine: harmonium::Machine,
+    replicas: Mutex<harmonium::sample::Replicas>,
+}
+
+#[pymethods]
+impl Replicas {
+    /// Replicas at `rungs` temperatures, started and clamped as [`Chains`] are; the temperatures are adapted in the first
+    /// half of `sweeps`.
+    #[new]
+    #[pyo3(signature = (machine, n, seed, beta, rungs, sweeps, given=None, start=None))]
+    fn new(
+        py: Python<'_>,
+        machine: &Machine,
+        n: usize,
+        seed: u64,
+        beta: f64,
+        rungs: usize,
+        sweeps: usize,
+        given: Option<&Rows>,
+        start: Option<&Rows>,
+    ) -> PyResult<Self> {
+        whole(py, 1, |_| {
+            let Chains { chains, clamps } = Chains::start(&machine.inner, n, seed, given, start)?;
+            let chains = chains.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+            let mut machine = (*machine.inner).clone();
+            if beta != 1.0 {
+                let mut parameters = machine.parameters();
+                parameters.scale(beta as f32);
+                machine.set_parameters(&parameters)?;
+            }
+            let replicas = harmonium::sample::Replicas::new(
+                &machine,
+                clamps,
+                chains.states(),
+                rungs,
+                seed,
+                sweeps,
+            )?;
+            Ok(Self { machine, replicas: Mutex::new(replicas) })
+        })
+    }
+
+    fn sweep(&self, py: Python<'_>, n: usize, threads: usize) -> PyResult<()> {
+        whole(py, threads, |link| {
+            let mut replicas = self.lock();
+            (0..n).take_while(|_| !link.stopped()).try_for_each(|_| replicas.sweep(&self.machine, 1))
+        })
+    }
+
+    /// The present states of all layers.
+    fn rows(&self, machine: &Machine) -> Rows {
+        Rows::new(&machine.inner, Data::new(self.lock().states().clone()))
+    }
+
+    /// Round trips for each chain, and the acceptance between neighbouring temperatures.
+    fn report(&self) -> (f64, Vec<f64>) {
+        let replicas = self.lock();
+        (replicas.round_trips(), replicas.ladder().acceptance().to_vec())
+    }
+}
+
+impl Replicas {
+    fn lock(&self) -> std::sync::MutexGuard<'_, harmonium::sample::Replicas> {
+        self.replicas.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
 #[pymethods]
 impl Chains {
     /// `n` chains that start with all couplings cut, or from `start`; the known entries of `given` (row r from its row

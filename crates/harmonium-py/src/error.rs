@@ -25,9 +25,7 @@ pub(crate) fn raise(error: Error) -> PyErr {
 pub(crate) fn refuse(error: harmonium_table::Error) -> PyErr {
     use harmonium_table::Error;
     match error {
-        Error::Setting { name, value: got, why, known } if known.is_empty() => {
-            value(name, format!("{why}, got {got}"))
-        }
+        Error::Setting { name, value: got, why, known: [] } => value(name, format!("{why}, got {got}")),
         Error::Setting { name, value: got, why, known } => {
             // In the form in which Python finds the name that was meant.
             let known: Vec<_> = known.iter().map(|word| format!("`{word}`")).collect();

@@ -186,7 +186,7 @@ impl<'a> Job<'a> {
         let machine = machine.clone();
         let trainer =
             harmonium_table::trainer(machine, params, self.data, pretrain, &mut watch, &stopped)?;
-        Ok(trainer.ok_or(harmonium::Error::Stopped { what: "training of the levels".into() })?)
+        Ok(trainer.ok_or(harmonium::Error::Stopped { what: "training of the levels" })?)
     }
 }
 

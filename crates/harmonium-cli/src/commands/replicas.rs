@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::output::say;
-use harmonium::sample::Tempering;
+use harmonium::sample::Replicas;
 use harmonium::{Chains, Clamps, Machine, States};
 
 /// Chains at the temperature that is asked for.
@@ -30,63 +30,28 @@ impl Source for Plain {
     }
 }
 
-/// Chains with replicas at higher temperatures; what is clamped is so at all of them.
-pub(super) struct Replicas {
-    machine: Machine,
-    clamps: Clamps,
-    ladder: Tempering,
-    /// Sweeps that are left for finding good temperatures.
-    adapting: usize,
+/// Chains with replicas at higher temperatures.
+pub(super) struct Tempered {
+    pub(super) machine: Machine,
+    pub(super) replicas: Replicas,
 }
 
-impl Replicas {
-    /// Replicas of `states`; the temperatures are adapted during the first half of `sweeps`.
-    pub(super) fn new(
-        machine: Machine,
-        clamps: Clamps,
-        states: States,
-        rungs: usize,
-        seed: u64,
-        sweeps: usize,
-    ) -> Result<Self> {
-        let betas = Tempering::even_ladder(&machine, rungs);
-        let mut ladder = Tempering::new(&machine, &betas, states.rows(), seed)?;
-        for k in 0..rungs {
-            *ladder.replica_mut(k).states_mut() = states.clone();
-        }
-        Ok(Self { machine, clamps, ladder, adapting: sweeps / 2 })
-    }
-}
-
-impl Source for Replicas {
+impl Source for Tempered {
     fn sweep(&mut self, n: usize) -> Result {
-        for _ in 0..n {
-            for k in 0..self.ladder.betas().len() {
-                let beta = self.ladder.betas()[k];
-                self.ladder.replica_mut(k).sweep(&self.machine.at(beta), &self.clamps, 1)?;
-            }
-            self.ladder.exchange(&self.machine)?;
-            if self.adapting > 0 {
-                self.adapting -= 1;
-                // Often enough to settle, seldom enough for the acceptance to be known.
-                if self.adapting.is_multiple_of(25) {
-                    self.ladder.adapt();
-                }
-            }
-        }
-        Ok(())
+        Ok(self.replicas.sweep(&self.machine, n)?)
     }
 
     fn states(&self) -> &States {
-        self.ladder.replica(0).states()
+        self.replicas.states()
     }
 
     fn tell(&self) {
-        let lowest = self.ladder.acceptance().iter().copied().fold(1.0, f64::min);
-        let trips = self.ladder.round_trips() as f64 / self.states().rows() as f64;
+        let ladder = self.replicas.ladder();
+        let lowest = ladder.acceptance().iter().copied().fold(1.0, f64::min);
+        let trips = self.replicas.round_trips();
         say!(
             "replica exchange over {} temperatures: acceptance at least {lowest:.2}, {trips:.1} round trips per chain",
-            self.ladder.betas().len()
+            ladder.betas().len()
         );
         if trips < 1.0 {
             say!(

@@ -1,6 +1,6 @@
 //! `sample`: draws from a model, freely or with some columns given.
 
-use super::replicas::{Plain, Replicas, Source};
+use super::replicas::{Plain, Source, Tempered};
 use crate::args::Common;
 use crate::commands::data::write_table;
 use crate::data::DataArgs;
@@ -9,7 +9,7 @@ use crate::model::Model;
 use crate::output::{is_shown, nearest, put, width};
 use crate::picture;
 use clap::Args;
-use harmonium::sample::purpose;
+use harmonium::sample::{Replicas, purpose};
 use harmonium::{Batch, Bits, Chains, Clamp, Clamps, Kind, Machine, Role, States};
 use harmonium_data::Table;
 use harmonium_table::Layout;
@@ -118,7 +118,9 @@ impl SampleArgs {
         }
         let mut source: Box<dyn Source> = match self.tempering {
             Some(rungs) => {
-                Box::new(Replicas::new(machine, clamps, states, usize::from(rungs), seed, self.sweeps)?)
+                let rungs = usize::from(rungs);
+                let replicas = Replicas::new(&machine, clamps, &states, rungs, seed, self.sweeps)?;
+                Box::new(Tempered { machine, replicas })
             }
             None => {
                 Box::new(Plain { machine, clamps, chains: Chains::new(states, seed, purpose::USER) })

@@ -8,6 +8,7 @@ mod density;
 mod exchange;
 mod gibbs;
 pub mod purpose;
+mod replicas;
 mod tempering;
 mod trajectory;
 
@@ -19,6 +20,7 @@ pub use density::{hidden_traced, log_density};
 pub use exchange::{Exchange, acceptance, exchange, log_ratio};
 pub(crate) use gibbs::layer_key;
 pub use gibbs::{Order, sweep};
+pub use replicas::Replicas;
 pub use tempering::Tempering;
 pub use trajectory::{Equilibration, Trajectory};
 pub(crate) use trajectory::{between, log_z_uncoupled, mean_acceptance, uncoupled};
