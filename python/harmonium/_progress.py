@@ -29,8 +29,7 @@ class Bar:
         if self._first is None:
             self._first = event["update"]
         if event["event"] == "evaluated":
-            numbers = {k: v for k, v in event.items() if isinstance(v, float) and k != "epoch"}
-            self._note = ", ".join(f"{k} {v:.4g}" for k, v in list(numbers.items())[:2])
+            self._note = _note(event)
         now = time.monotonic()
         last = event["event"] == "stopped"
         if last or now - self._drawn > 0.1:
@@ -42,7 +41,7 @@ class Bar:
         done = update - (self._first or 0)
         left = seconds * (total - update) / done if done > 0 else 0.0
         clock = f"{seconds:.0f} s" if last else f"{seconds:.0f} s, {left:.0f} s left"
-        words = f"update {update} of {total} ({clock}) {self._note}"
+        words = " · ".join(x for x in (f"update {update} of {total}", clock, self._note) if x)
         if self._notebook:
             self._draw_html(part, words)
             return
@@ -54,11 +53,29 @@ class Bar:
     def _draw_html(self, part: float, words: str) -> None:
         from IPython.display import HTML, display  # type: ignore[import-not-found]
 
-        bar = HTML(f"<progress value='{part:.4f}' max='1' style='width:20em'></progress> {words}")
+        # Figures of one width, so that the line does not jump while it counts.
+        bar = HTML(
+            "<div style='font-variant-numeric:tabular-nums'>"
+            f"<progress value='{part:.4f}' max='1' style='width:16em;vertical-align:middle'></progress>"
+            f"<span style='margin-left:0.8em;vertical-align:middle'>{words}</span></div>"
+        )
         if self._handle is None:
             self._handle = display(bar, display_id=True)
         else:
             self._handle.update(bar)
+
+
+def _note(event: dict[str, Any]) -> str:
+    """What an evaluation goes by, in words: the held-out number where there is one.
+
+    >>> _note({"score": -14.0864, "train_free_energy": -62.05, "train_pseudo_likelihood": -14.0864})
+    'train pseudo likelihood -14.09'
+    """
+    score = event.get("score")
+    if not isinstance(score, float):
+        return ""
+    same = [name for name, x in event.items() if x == score and name != "score"]
+    return f"{(same or ['score'])[-1].replace('_', ' ')} {score:.4g}"
 
 
 def _in_notebook() -> bool:

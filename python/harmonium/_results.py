@@ -18,7 +18,7 @@ def html_table(title: str, rows: Iterable[tuple[str, Any]]) -> str:
     """A small table with a title."""
     cells = "".join(
         f"<tr><th style='text-align:left'>{html.escape(str(k))}</th>"
-        f"<td style='text-align:left'>{html.escape(str(v))}</td></tr>"
+        f"<td style='text-align:left'>{html.escape(f'{v:.4g}' if isinstance(v, float) else str(v))}</td></tr>"
         for k, v in rows
     )
     return f"<div><b>{html.escape(title)}</b><table>{cells}</table></div>"

@@ -126,9 +126,12 @@ def curve(run: Run | Machine, names: str | Sequence[str] | None = None, *, ax: A
         scored = [e for e in found.history if e["event"] == "evaluated"]
         known = {k for e in scored for k, v in e.items() if isinstance(v, float)} - {"seconds", "epoch", "score"}
         names = sorted(k for k in known if "likelihood" in k) or sorted(known) or ["gradient_norm"]
+    names = [names] if isinstance(names, str) else list(names)
     ax = _axes(ax)
-    for name in [names] if isinstance(names, str) else names:
-        ax.plot(*found.curve(name), label=name)
+    for name in names:
+        ax.plot(*found.curve(name), label=name.replace("_", " "))
+    if all("likelihood" in name or "energy" in name for name in names):
+        ax.set_ylabel("nats per row")
     ax.set_xlabel("update")
     ax.set_xscale("log")
     ax.legend()
@@ -144,8 +147,8 @@ def pca(X: Any, samples: Any, *, components: tuple[int, int] = (0, 1), ax: Any =
     mean = x.mean(axis=0)
     plane = np.linalg.svd(x - mean, full_matrices=False)[2][list(components)].T
     ax = _axes(ax)
-    for points, label, size in ((x, "data", 8), (y, "samples", 4)):
-        ax.scatter(*((points - mean) @ plane).T, s=size, alpha=0.5, label=label, linewidths=0)
+    for points, label in ((x, "data"), (y, "samples")):
+        ax.scatter(*((points - mean) @ plane).T, s=12, alpha=0.6, label=label, linewidths=0)
     ax.set_xlabel(f"component {components[0] + 1}")
     ax.set_ylabel(f"component {components[1] + 1}")
     ax.legend()
