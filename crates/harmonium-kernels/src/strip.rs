@@ -76,7 +76,7 @@ impl<T> Columns<'_, T> {
 /// # Panics
 /// If the matrix has no whole number of rows.
 pub fn split_columns<T>(matrix: &mut [T], n: usize, width: usize) -> Vec<Columns<'_, T>> {
-    assert!(n > 0 && width > 0 && matrix.len() % n == 0, "split_columns: rows of {n} elements");
+    assert!(n > 0 && width > 0 && matrix.len().is_multiple_of(n), "split_columns: rows of {n} elements");
     let (data, len) = (matrix.as_mut_ptr(), matrix.len());
     let strip = |j: usize| Columns {
         // Of an empty matrix this is beyond its end, but there are no rows to reach it by.

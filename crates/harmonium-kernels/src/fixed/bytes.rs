@@ -183,11 +183,12 @@ fn pair<const N: usize>(
         // SAFETY: g < groups, the length of both; a table has 64 aligned bytes.
         let table = |c: usize| unsafe { _mm512_load_si512(tables[c].as_ptr().add(g).cast()) };
         let (a, b) = (table(0), table(1));
-        for t in 0..N {
+        let [left, right] = &mut acc;
+        for (t, (left, right)) in left.iter_mut().zip(right).enumerate() {
             // SAFETY: t·stride + g ≤ (N−1)·stride + groups − 1, within the indices by the assertion above.
             let i = unsafe { _mm512_load_si512(index.as_ptr().add(t * stride + g).cast()) };
-            acc[0][t] = _mm512_dpbusd_epi32(acc[0][t], _mm512_permutexvar_epi8(i, a), ones);
-            acc[1][t] = _mm512_dpbusd_epi32(acc[1][t], _mm512_permutexvar_epi8(i, b), ones);
+            *left = _mm512_dpbusd_epi32(*left, _mm512_permutexvar_epi8(i, a), ones);
+            *right = _mm512_dpbusd_epi32(*right, _mm512_permutexvar_epi8(i, b), ones);
         }
     }
     for (acc, sums) in acc.iter().zip(sums) {
@@ -201,7 +202,7 @@ fn pair<const N: usize>(
 /// rows\[i\]\[c\] ← sums\[c·units + i\].
 #[target_feature(enable = "avx2,avx512f,avx512bw,avx512dq,avx512vl")]
 fn turn_sums(sums: &[i32], units: usize, rows: &mut [Wide]) {
-    assert!(units % SIDE == 0 && sums.len() == 32 * units && rows.len() <= units);
+    assert!(units.is_multiple_of(SIDE) && sums.len() == 32 * units && rows.len() <= units);
     for (tile, rows) in rows.chunks_mut(SIDE).enumerate() {
         for half in 0..2 {
             // SAFETY: sixteen sums of column 16·half + r < 32, from a multiple of sixteen below `units` on.

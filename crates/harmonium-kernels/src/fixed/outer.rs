@@ -10,7 +10,9 @@ use super::table::{ENTRIES, Mode, add_words};
 use super::vector::{Levels, Row, Wide};
 use crate::bernoulli::LEVELS;
 use crate::bits::{self, Rows, Values};
-use crate::isa::{Isa, Level, multiversion};
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use crate::isa::Level;
+use crate::isa::{Isa, multiversion};
 use crate::prefetch::prefetch;
 use crate::scratch;
 use crate::strip::{Columns, map_tasks, split_columns};
@@ -134,6 +136,7 @@ pub(crate) struct Sums {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     tables: Vec<bytes::Table>,
     /// By columns.
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
     columns: Vec<i32>,
 }
 

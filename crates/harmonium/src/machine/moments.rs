@@ -159,7 +159,7 @@ impl<T: Real> Tempered<'_, T> {
     ) -> Result<Vec<End<'s, T>>> {
         self.must_factorise("the average over these layers", averaged)?;
         let mut ends = Vec::with_capacity(self.machine().len());
-        for l in 0..self.machine().len() {
+        for (l, out) in out.iter_mut().enumerate() {
             let layer = self.layer(l);
             let (end, stats) = if averaged.contains(&l) {
                 // Where θ is the only parameter, the mean is the only sufficient statistic.
@@ -184,9 +184,9 @@ impl<T: Real> Tempered<'_, T> {
             };
             ends.push(end);
             if write == Write::Set {
-                out[l].fill(T::zero());
+                out.fill(T::zero());
             }
-            out[l].zip_mut_with(&stats, |o, t| *o += T::of(scale * t));
+            out.zip_mut_with(&stats, |o, t| *o += T::of(scale * t));
         }
         Ok(ends)
     }

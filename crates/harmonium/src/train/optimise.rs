@@ -2,13 +2,15 @@
 
 mod pass;
 mod rule;
+mod tiles;
 
 use super::coordinates::{Coordinates, linear_rows, mean};
 use super::{Optimiser, Regulariser};
 use crate::machine::{Parameters, Phase};
 use crate::{Archive, Machine, Real, Result, Role};
-use pass::{Ends, Pass, Written, column_sums, finish, squares};
+use pass::{Ends, Pass, column_sums, finish};
 use rule::Rule;
+use tiles::Written;
 
 /// Rows of weights that one task handles: fixed, so that sums do not depend on the number of threads.
 const ROWS: usize = 16;
@@ -154,7 +156,7 @@ impl<T: Real> Stepper<T> {
             second: self.second.as_mut().map(|p| &mut p.couplings[c]),
             average: self.average.as_mut().map(|p| &mut p.couplings[c]),
         };
-        let parts = pass::run(&pass, coupling.w(), (phases.positive, phases.negative), c, written);
+        let parts = tiles::run(&pass, coupling.w(), (phases.positive, phases.negative), c, written);
         let (mut product, mut before) = (0.0, 0.0);
         for (row, column, part) in &parts {
             shifts[a][*row..].iter_mut().zip(&part.rows).for_each(|(s, x)| *s += x.f64());
@@ -227,7 +229,7 @@ impl<T: Real> Stepper<T> {
                 p.as_mut().map_or(Vec::new(), |p| p.layers[l].row(row).to_vec())
             };
             let (mut first, mut second) = (memory(&mut self.first), memory(&mut self.second));
-            norms.gradient += squares(&delta);
+            norms.gradient += delta.iter().map(|d| d.f64().powi(2)).sum::<f64>();
             let (x, y) = rule.turn(&mut delta, &mut first, &mut second);
             (product, before) = (product + x, before + y);
             for (p, x) in [(&mut self.first, first), (&mut self.second, second)] {

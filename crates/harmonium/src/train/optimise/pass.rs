@@ -1,22 +1,13 @@
-//! One pass over the weights of a coupling: gradient, penalties, optimiser, average.
-//!
-//! Where the moments of both phases are still products, it goes strip by strip of columns, each multiplied just before;
-//! else by blocks of rows.
+//! The arithmetic of an update of weights: gradient, penalties, optimiser, average.
 
-use super::rule::Rule;
-use super::{ROWS, Regulariser, Step};
+use super::rule::{Rule, adam, cosine, momentum, nesterov};
+use super::{Regulariser, Step};
 use crate::Real;
-use crate::machine::Phase;
-use harmonium_kernels::fixed::{self, Product, map_strips};
-use harmonium_kernels::{Columns, Loop, prefetch, split_columns, vectorised};
+use harmonium_kernels::fixed;
 use ndarray::Array2;
-use rayon::prelude::*;
 
 /// Cells that are worked on at a time: what fits two registers.
-const CELLS: usize = fixed::WIDTH;
-
-/// Rows of a strip between a hint and the use of the line: rows lie too far apart for the processor to see them coming.
-const AHEAD: usize = 8;
+pub(super) const CELLS: usize = fixed::WIDTH;
 
 /// Sums over one block of rows or strip of columns.
 pub(super) struct Part<T> {
@@ -30,13 +21,13 @@ pub(super) struct Part<T> {
 
 /// What the cosine rule asks: the product of the gradient with the one before, and the square of the latter.
 #[derive(Clone, Copy)]
-pub(super) struct Memory<T> {
+struct Memory<T> {
     product: [T; CELLS],
     before: [T; CELLS],
 }
 
 impl<T: Real> Part<T> {
-    fn new(rows: usize, columns: usize) -> Self {
+    pub(super) fn new(rows: usize, columns: usize) -> Self {
         let zero = [T::zero(); CELLS];
         Self {
             columns: vec![T::zero(); columns],
@@ -81,17 +72,17 @@ pub(super) fn column_sums<T: Real>(w: &Array2<T>) -> Vec<T> {
 }
 
 /// Some columns of one row: the arrays that the pass reads and writes, empty where an array is not there.
-struct Cells<'a, T> {
-    old: &'a [T],
-    new: &'a mut [T],
-    first: &'a mut [T],
-    second: &'a mut [T],
-    average: &'a mut [T],
+pub(super) struct Cells<'a, T> {
+    pub(super) old: &'a [T],
+    pub(super) new: &'a mut [T],
+    pub(super) first: &'a mut [T],
+    pub(super) second: &'a mut [T],
+    pub(super) average: &'a mut [T],
 }
 
 impl<T> Cells<'_, T> {
     #[inline(always)]
-    fn part(&mut self, from: usize, to: usize) -> Cells<'_, T> {
+    pub(super) fn part(&mut self, from: usize, to: usize) -> Cells<'_, T> {
         #[inline(always)]
         fn cut<T>(x: &mut [T], from: usize, to: usize) -> &mut [T] {
             if x.is_empty() { x } else { &mut x[from..to] }
@@ -118,7 +109,7 @@ impl<T: Real> Pass<'_, T> {
     /// Row `i` from column `j` on, with $\Delta\langle x_iy_j\rangle$, positive minus negative phase. `row` and
     /// `column` are the places of the first cell among the sums of the part.
     #[inline(always)]
-    fn row(
+    pub(super) fn row(
         &self,
         (i, j): (usize, usize),
         (row, column): (usize, usize),
@@ -130,7 +121,7 @@ impl<T: Real> Pass<'_, T> {
         let mut at = 0;
         macro_rules! in_steps_of {
             ($($width:literal)*) => {$(
-                while at + $width <= n {
+                while n - at >= $width {
                     let difference: &[T; $width] = difference[at..at + $width].try_into().expect("cells");
                     let cells = cells.part(at, at + $width);
                     self.cells((i, j + at), (row, column + at), difference, cells, part);
@@ -144,7 +135,7 @@ impl<T: Real> Pass<'_, T> {
 
     /// Some cells of row `i`, by the rule of the optimiser.
     #[inline(always)]
-    fn cells<const N: usize>(
+    pub(super) fn cells<const N: usize>(
         &self,
         at: (usize, usize),
         place: (usize, usize),
@@ -158,7 +149,6 @@ impl<T: Real> Pass<'_, T> {
             let a = T::of(self.step.average);
             average.iter_mut().zip(old).for_each(|(avg, &x)| *avg += a * (x - *avg));
         }
-        let mut memory = part.memory;
         macro_rules! by {
             ($rule:expr) => {
                 if self.regulariser.has_penalty() {
@@ -172,33 +162,22 @@ impl<T: Real> Pass<'_, T> {
             Rule::Sgd { rate } => by!(|_, g| rate * g),
             Rule::Momentum { rate, mu } => {
                 let m: &mut [T; N] = array_of_mut(first);
-                by!(|k: usize, g| {
-                    m[k] = mu * m[k] + g;
-                    rate * m[k]
-                });
+                by!(|k: usize, g| momentum(rate, mu, g, &mut m[k]));
             }
             Rule::Nesterov { rate, mu } => {
                 let m: &mut [T; N] = array_of_mut(first);
-                by!(|k: usize, g| {
-                    m[k] = mu * m[k] + g;
-                    rate * (g + mu * m[k])
-                });
+                by!(|k: usize, g| nesterov(rate, mu, g, &mut m[k]));
             }
-            Rule::Adam { rate, beta1, beta2, epsilon, scale1, scale2 } => {
+            Rule::Adam(a) => {
                 let (m, s): (&mut [T; N], &mut [T; N]) = (array_of_mut(first), array_of_mut(second));
-                by!(|k: usize, g: T| {
-                    m[k] = beta1 * m[k] + (T::one() - beta1) * g;
-                    s[k] = beta2 * s[k] + (T::one() - beta2) * g * g;
-                    rate * (scale1 * m[k]) / ((scale2 * s[k]).sqrt() + epsilon)
-                });
+                by!(|k: usize, g| adam(a, g, &mut m[k], &mut s[k]));
             }
             Rule::Cosine { rate } => {
                 let m: &mut [T; N] = array_of_mut(first);
+                let mut memory = part.memory;
                 by!(|k: usize, g| {
-                    memory.product[k] += g * m[k];
-                    memory.before[k] += m[k] * m[k];
-                    m[k] = g;
-                    rate * g
+                    let (product, before) = (&mut memory.product[k], &mut memory.before[k]);
+                    cosine(rate, g, &mut m[k], (product, before))
                 });
                 part.memory = memory;
             }
@@ -278,186 +257,6 @@ fn sum<T: Real, const N: usize>(x: &[T; N]) -> T {
     (0..8).for_each(|k| b[k] = a[k] + a[k + 8]);
     (0..4).for_each(|k| c[k] = b[k] + b[k + 4]);
     (c[0] + c[2]) + (c[1] + c[3])
-}
-
-/// A block of whole rows, its moments multiplied out.
-pub(super) struct Rows<'a, T> {
-    pub(super) pass: &'a Pass<'a, T>,
-    pub(super) first_row: usize,
-    pub(super) n: usize,
-    pub(super) old: &'a [T],
-    pub(super) new: &'a mut [T],
-    pub(super) positive: &'a [T],
-    pub(super) negative: &'a [T],
-    pub(super) first: &'a mut [T],
-    pub(super) second: &'a mut [T],
-    pub(super) average: &'a mut [T],
-}
-
-impl<T: Real> Loop for Rows<'_, T> {
-    type Output = Part<T>;
-
-    #[inline(always)]
-    fn run(self) -> Part<T> {
-        let n = self.n;
-        let rows = self.old.len() / n.max(1);
-        let mut part = Part::new(rows, n);
-        let mut difference = vec![T::zero(); n];
-        let mut all = Cells {
-            old: self.old,
-            new: &mut *self.new,
-            first: &mut *self.first,
-            second: &mut *self.second,
-            average: &mut *self.average,
-        };
-        for r in 0..rows {
-            let at = r * n..(r + 1) * n;
-            let phases = self.positive[at.clone()].iter().zip(&self.negative[at.clone()]);
-            difference.iter_mut().zip(phases).for_each(|(d, (&p, &n))| *d = p - n);
-            let cells = all.part(at.start, at.end);
-            self.pass.row((self.first_row + r, 0), (r, 0), &difference, cells, &mut part);
-        }
-        part
-    }
-}
-
-/// A strip of columns, with the difference of the phases just made.
-pub(super) struct Strip<'a, T> {
-    pub(super) pass: &'a Pass<'a, T>,
-    pub(super) first_column: usize,
-    pub(super) n: usize,
-    pub(super) difference: &'a [fixed::Strip],
-    pub(super) old: &'a [T],
-    pub(super) arrays: Arrays<'a, T>,
-}
-
-/// The columns of a strip that are written, where the arrays are there.
-pub(super) struct Arrays<'a, T> {
-    new: Columns<'a, T>,
-    first: Option<Columns<'a, T>>,
-    second: Option<Columns<'a, T>>,
-    average: Option<Columns<'a, T>>,
-}
-
-impl<T: Real> Loop for Strip<'_, T> {
-    type Output = Part<T>;
-
-    #[inline(always)]
-    fn run(mut self) -> Part<T> {
-        #[inline(always)]
-        fn row<'a, T>(x: &'a mut Option<Columns<'_, T>>, i: usize) -> &'a mut [T] {
-            x.as_mut().map_or(&mut [], |x| x.row(i))
-        }
-        let (j, n, arrays) = (self.first_column, self.n, &mut self.arrays);
-        let width = CELLS.min(n - j);
-        let mut part = Part::new(self.difference.len(), width);
-        for (i, difference) in self.difference.iter().enumerate() {
-            arrays.new.prefetch(i + AHEAD);
-            prefetch(self.old, (i + AHEAD) * n + j);
-            prefetch(self.old, (i + AHEAD) * n + j + width - 1);
-            if self.pass.step.average != 0.0 {
-                arrays.average.iter().for_each(|a| a.prefetch(i + AHEAD));
-            }
-            let difference = T::from_f32(&difference.0).expect("products are for single precision");
-            let cells = Cells {
-                old: &self.old[i * n + j..][..width],
-                new: arrays.new.row(i),
-                first: row(&mut arrays.first, i),
-                second: row(&mut arrays.second, i),
-                average: row(&mut arrays.average, i),
-            };
-            match <&[T; CELLS]>::try_from(difference) {
-                Ok(d) if width == CELLS => self.pass.cells((i, j), (i, 0), d, cells, &mut part),
-                _ => self.pass.row((i, j), (i, 0), &difference[..width], cells, &mut part),
-            }
-        }
-        part
-    }
-}
-
-/// The arrays of a coupling that an update writes, new weights and what is kept beside them.
-pub(super) struct Written<'a, T> {
-    pub(super) new: &'a mut Array2<T>,
-    pub(super) first: Option<&'a mut Array2<T>>,
-    pub(super) second: Option<&'a mut Array2<T>>,
-    pub(super) average: Option<&'a mut Array2<T>>,
-}
-
-const STANDARD: &str = "arrays of a machine are in standard layout";
-
-impl<'a, T: Real> Written<'a, T> {
-    /// Cut into strips of columns.
-    fn strips(self) -> Vec<Arrays<'a, T>> {
-        let n = self.new.ncols();
-        let strips = |a: &'a mut Array2<T>| split_columns(a.as_slice_mut().expect(STANDARD), n, CELLS);
-        let maybe = |a: Option<&'a mut Array2<T>>| {
-            let strips = a.map_or(Vec::new(), strips);
-            strips.into_iter().map(Some).chain(std::iter::repeat_with(|| None))
-        };
-        let beside = maybe(self.first).zip(maybe(self.second)).zip(maybe(self.average));
-        let all = strips(self.new).into_iter().zip(beside);
-        all.map(|(new, ((first, second), average))| Arrays { new, first, second, average }).collect()
-    }
-
-    /// Cut into blocks of rows, with those of the arrays that are read.
-    fn rows(
-        self,
-        pass: &'a Pass<'a, T>,
-        old: &'a Array2<T>,
-        (positive, negative): (&'a Array2<T>, &'a Array2<T>),
-    ) -> Vec<Rows<'a, T>> {
-        let n = old.ncols();
-        let size = ROWS * n.max(1);
-        let read = |a: &'a Array2<T>| a.as_slice().expect(STANDARD).chunks(size);
-        let write = |a: Option<&'a mut Array2<T>>| {
-            let data: &mut [T] = a.map_or(&mut [], |a| a.as_slice_mut().expect(STANDARD));
-            data.chunks_mut(size).map(Some).chain(std::iter::repeat_with(|| None))
-        };
-        let beside = write(self.first).zip(write(self.second)).zip(write(self.average));
-        let reads = read(old).zip(read(positive)).zip(read(negative));
-        let all = reads.zip(write(Some(self.new))).zip(beside).enumerate();
-        all.map(|(k, ((((old, positive), negative), new), ((first, second), average)))| Rows {
-            pass,
-            first_row: k * ROWS,
-            n,
-            old,
-            new: new.unwrap_or_default(),
-            positive,
-            negative,
-            first: first.unwrap_or_default(),
-            second: second.unwrap_or_default(),
-            average: average.unwrap_or_default(),
-        })
-        .collect()
-    }
-}
-
-/// The pass over coupling `c`; each part comes with the row and the column that it starts at.
-pub(super) fn run<'a, T: Real>(
-    pass: &'a Pass<'a, T>,
-    old: &'a Array2<T>,
-    (positive, negative): (&'a mut Phase<T>, &'a mut Phase<T>),
-    c: usize,
-    written: Written<'a, T>,
-) -> Vec<(usize, usize, Part<T>)> {
-    let n = old.ncols();
-    if let (Some(p), Some(q)) = (positive.product(c), negative.product(c)) {
-        let products = [p, Product { scale: -q.scale, ..q }];
-        let old = old.as_slice().expect(STANDARD);
-        return map_strips(&products, written.strips(), |j, difference, arrays| {
-            (0, j, vectorised(Strip { pass, first_column: j, n, difference, old, arrays }))
-        });
-    }
-    let blocks = written.rows(pass, old, (positive.coupling(c), negative.coupling(c)));
-    blocks.into_par_iter().map(|block| (block.first_row, 0, vectorised(block))).collect()
-}
-
-pub(super) fn squares<T: Real>(x: &[T]) -> f64 {
-    dot(x, x)
-}
-
-pub(super) fn dot<T: Real>(x: &[T], y: &[T]) -> f64 {
-    x.iter().zip(y).map(|(x, y)| x.f64() * y.f64()).sum()
 }
 
 /// Mask, symmetry and norm of a coupling's new weights; a unit has `columns` columns.

@@ -1,7 +1,6 @@
 //! The optimisers: from a gradient to a change.
 
 use super::Optimiser;
-use super::pass::{dot, squares};
 use crate::Real;
 
 /// An [`Optimiser`] with its numbers for the present update.
@@ -9,8 +8,51 @@ pub(super) enum Rule<T> {
     Sgd { rate: T },
     Momentum { rate: T, mu: T },
     Nesterov { rate: T, mu: T },
-    Adam { rate: T, beta1: T, beta2: T, epsilon: T, scale1: T, scale2: T },
+    Adam(Adam<T>),
     Cosine { rate: T },
+}
+
+/// The numbers of Adam, with the corrections for its start.
+#[derive(Clone, Copy)]
+pub(super) struct Adam<T> {
+    rate: T,
+    beta1: T,
+    beta2: T,
+    epsilon: T,
+    scale1: T,
+    scale2: T,
+}
+
+/// The product of a gradient with the one before, and the square of the latter: what the cosine rule asks.
+pub(super) type Memory<'a, T> = (&'a mut T, &'a mut T);
+
+// Each takes one number of the gradient and what the optimiser remembers of it.
+
+#[inline(always)]
+pub(super) fn momentum<T: Real>(rate: T, mu: T, g: T, m: &mut T) -> T {
+    *m = mu * *m + g;
+    rate * *m
+}
+
+#[inline(always)]
+pub(super) fn nesterov<T: Real>(rate: T, mu: T, g: T, m: &mut T) -> T {
+    *m = mu * *m + g;
+    rate * (g + mu * *m)
+}
+
+#[inline(always)]
+pub(super) fn adam<T: Real>(a: Adam<T>, g: T, m: &mut T, s: &mut T) -> T {
+    *m = a.beta1 * *m + (T::one() - a.beta1) * g;
+    *s = a.beta2 * *s + (T::one() - a.beta2) * g * g;
+    a.rate * (a.scale1 * *m) / ((a.scale2 * *s).sqrt() + a.epsilon)
+}
+
+#[inline(always)]
+pub(super) fn cosine<T: Real>(rate: T, g: T, m: &mut T, (product, before): Memory<'_, T>) -> T {
+    *product += g * *m;
+    *before += *m * *m;
+    *m = g;
+    rate * g
 }
 
 impl<T: Real> Rule<T> {
@@ -22,14 +64,14 @@ impl<T: Real> Rule<T> {
             Optimiser::Nesterov { mu } => Self::Nesterov { rate: r, mu: T::of(mu) },
             Optimiser::Adam { beta1, beta2, epsilon } => {
                 let scale = |beta: f64| T::of(1.0 / (1.0 - beta.powf(since as f64)));
-                Self::Adam {
+                Self::Adam(Adam {
                     rate: r,
                     beta1: T::of(beta1),
                     beta2: T::of(beta2),
                     epsilon: T::of(epsilon),
                     scale1: scale(beta1),
                     scale2: scale(beta2),
-                }
+                })
             }
             Optimiser::Cosine { .. } => Self::Cosine { rate: r },
         }
@@ -38,34 +80,17 @@ impl<T: Real> Rule<T> {
     /// Turns the gradient of a layer into a change, in place, and moves the memory along; gives the product of the
     /// gradient with the one before and the square of the latter, for the rule that asks.
     pub(super) fn turn(&self, x: &mut [T], first: &mut [T], second: &mut [T]) -> (f64, f64) {
+        let (mut product, mut before) = (T::zero(), T::zero());
+        let firsts = x.iter_mut().zip(first);
         match *self {
             Self::Sgd { rate } => x.iter_mut().for_each(|x| *x *= rate),
-            Self::Momentum { rate, mu } => {
-                for (x, m) in x.iter_mut().zip(first) {
-                    *m = mu * *m + *x;
-                    *x = rate * *m;
-                }
-            }
-            Self::Nesterov { rate, mu } => {
-                for (x, m) in x.iter_mut().zip(first) {
-                    *m = mu * *m + *x;
-                    *x = rate * (*x + mu * *m);
-                }
-            }
-            Self::Adam { rate, beta1, beta2, epsilon, scale1, scale2 } => {
-                for ((x, m), s) in x.iter_mut().zip(first).zip(second) {
-                    *m = beta1 * *m + (T::one() - beta1) * *x;
-                    *s = beta2 * *s + (T::one() - beta2) * *x * *x;
-                    *x = rate * (scale1 * *m) / ((scale2 * *s).sqrt() + epsilon);
-                }
-            }
+            Self::Momentum { rate, mu } => firsts.for_each(|(x, m)| *x = momentum(rate, mu, *x, m)),
+            Self::Nesterov { rate, mu } => firsts.for_each(|(x, m)| *x = nesterov(rate, mu, *x, m)),
+            Self::Adam(a) => firsts.zip(second).for_each(|((x, m), s)| *x = adam(a, *x, m, s)),
             Self::Cosine { rate } => {
-                let (product, before) = (dot(x, first), squares(first));
-                first.copy_from_slice(x);
-                x.iter_mut().for_each(|x| *x *= rate);
-                return (product, before);
+                firsts.for_each(|(x, m)| *x = cosine(rate, *x, m, (&mut product, &mut before)));
             }
         }
-        (0.0, 0.0)
+        (product.f64(), before.f64())
     }
 }

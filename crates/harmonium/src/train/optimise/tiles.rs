@@ -1,0 +1,188 @@
+//! The pass over the weights of a coupling, piece by piece.
+//!
+//! Where the moments of both phases are still products, it goes strip by strip of columns, each multiplied just before;
+//! else by blocks of rows.
+
+use super::ROWS;
+use super::pass::{CELLS, Cells, Part, Pass};
+use crate::Real;
+use crate::machine::Phase;
+use harmonium_kernels::fixed::{self, Product, map_strips};
+use harmonium_kernels::{Columns, Loop, prefetch, split_columns, vectorised};
+use ndarray::Array2;
+use rayon::prelude::*;
+
+/// Rows of a strip between a hint and the use of the line: rows lie too far apart for the processor to see them coming.
+const AHEAD: usize = 8;
+
+/// A block of whole rows, its moments multiplied out.
+pub(super) struct Rows<'a, T> {
+    pub(super) pass: &'a Pass<'a, T>,
+    pub(super) first_row: usize,
+    pub(super) n: usize,
+    pub(super) old: &'a [T],
+    pub(super) new: &'a mut [T],
+    pub(super) positive: &'a [T],
+    pub(super) negative: &'a [T],
+    pub(super) first: &'a mut [T],
+    pub(super) second: &'a mut [T],
+    pub(super) average: &'a mut [T],
+}
+
+impl<T: Real> Loop for Rows<'_, T> {
+    type Output = Part<T>;
+
+    #[inline(always)]
+    fn run(self) -> Part<T> {
+        let n = self.n;
+        let rows = self.old.len() / n.max(1);
+        let mut part = Part::new(rows, n);
+        let mut difference = vec![T::zero(); n];
+        let mut all = Cells {
+            old: self.old,
+            new: &mut *self.new,
+            first: &mut *self.first,
+            second: &mut *self.second,
+            average: &mut *self.average,
+        };
+        for r in 0..rows {
+            let at = r * n..(r + 1) * n;
+            let phases = self.positive[at.clone()].iter().zip(&self.negative[at.clone()]);
+            difference.iter_mut().zip(phases).for_each(|(d, (&p, &n))| *d = p - n);
+            let cells = all.part(at.start, at.end);
+            self.pass.row((self.first_row + r, 0), (r, 0), &difference, cells, &mut part);
+        }
+        part
+    }
+}
+
+/// A strip of columns, with the difference of the phases just made.
+pub(super) struct Strip<'a, T> {
+    pub(super) pass: &'a Pass<'a, T>,
+    pub(super) first_column: usize,
+    pub(super) n: usize,
+    pub(super) difference: &'a [fixed::Strip],
+    pub(super) old: &'a [T],
+    pub(super) arrays: Arrays<'a, T>,
+}
+
+/// The columns of a strip that are written, where the arrays are there.
+pub(super) struct Arrays<'a, T> {
+    new: Columns<'a, T>,
+    first: Option<Columns<'a, T>>,
+    second: Option<Columns<'a, T>>,
+    average: Option<Columns<'a, T>>,
+}
+
+impl<T: Real> Loop for Strip<'_, T> {
+    type Output = Part<T>;
+
+    #[inline(always)]
+    fn run(mut self) -> Part<T> {
+        #[inline(always)]
+        fn row<'a, T>(x: &'a mut Option<Columns<'_, T>>, i: usize) -> &'a mut [T] {
+            x.as_mut().map_or(&mut [], |x| x.row(i))
+        }
+        let (j, n, arrays) = (self.first_column, self.n, &mut self.arrays);
+        let width = CELLS.min(n - j);
+        let mut part = Part::new(self.difference.len(), width);
+        for (i, difference) in self.difference.iter().enumerate() {
+            arrays.new.prefetch(i + AHEAD);
+            prefetch(self.old, (i + AHEAD) * n + j);
+            prefetch(self.old, (i + AHEAD) * n + j + width - 1);
+            if self.pass.step.average != 0.0 {
+                arrays.average.iter().for_each(|a| a.prefetch(i + AHEAD));
+            }
+            let difference = T::from_f32(&difference.0).expect("products are for single precision");
+            let cells = Cells {
+                old: &self.old[i * n + j..][..width],
+                new: arrays.new.row(i),
+                first: row(&mut arrays.first, i),
+                second: row(&mut arrays.second, i),
+                average: row(&mut arrays.average, i),
+            };
+            match <&[T; CELLS]>::try_from(difference) {
+                Ok(d) if width == CELLS => self.pass.cells((i, j), (i, 0), d, cells, &mut part),
+                _ => self.pass.row((i, j), (i, 0), &difference[..width], cells, &mut part),
+            }
+        }
+        part
+    }
+}
+
+/// The arrays of a coupling that an update writes, new weights and what is kept beside them.
+pub(super) struct Written<'a, T> {
+    pub(super) new: &'a mut Array2<T>,
+    pub(super) first: Option<&'a mut Array2<T>>,
+    pub(super) second: Option<&'a mut Array2<T>>,
+    pub(super) average: Option<&'a mut Array2<T>>,
+}
+
+const STANDARD: &str = "arrays of a machine are in standard layout";
+
+impl<'a, T: Real> Written<'a, T> {
+    /// Cut into strips of columns.
+    fn strips(self) -> Vec<Arrays<'a, T>> {
+        let n = self.new.ncols();
+        let strips = |a: &'a mut Array2<T>| split_columns(a.as_slice_mut().expect(STANDARD), n, CELLS);
+        let maybe = |a: Option<&'a mut Array2<T>>| {
+            let strips = a.map_or(Vec::new(), strips);
+            strips.into_iter().map(Some).chain(std::iter::repeat_with(|| None))
+        };
+        let beside = maybe(self.first).zip(maybe(self.second)).zip(maybe(self.average));
+        let all = strips(self.new).into_iter().zip(beside);
+        all.map(|(new, ((first, second), average))| Arrays { new, first, second, average }).collect()
+    }
+
+    /// Cut into blocks of rows, with those of the arrays that are read.
+    fn rows(
+        self,
+        pass: &'a Pass<'a, T>,
+        old: &'a Array2<T>,
+        (positive, negative): (&'a Array2<T>, &'a Array2<T>),
+    ) -> Vec<Rows<'a, T>> {
+        let n = old.ncols();
+        let size = ROWS * n.max(1);
+        let read = |a: &'a Array2<T>| a.as_slice().expect(STANDARD).chunks(size);
+        let write = |a: Option<&'a mut Array2<T>>| {
+            let data: &mut [T] = a.map_or(&mut [], |a| a.as_slice_mut().expect(STANDARD));
+            data.chunks_mut(size).map(Some).chain(std::iter::repeat_with(|| None))
+        };
+        let beside = write(self.first).zip(write(self.second)).zip(write(self.average));
+        let reads = read(old).zip(read(positive)).zip(read(negative));
+        let all = reads.zip(write(Some(self.new))).zip(beside).enumerate();
+        all.map(|(k, ((((old, positive), negative), new), ((first, second), average)))| Rows {
+            pass,
+            first_row: k * ROWS,
+            n,
+            old,
+            new: new.unwrap_or_default(),
+            positive,
+            negative,
+            first: first.unwrap_or_default(),
+            second: second.unwrap_or_default(),
+            average: average.unwrap_or_default(),
+        })
+        .collect()
+    }
+}
+
+/// The pass over coupling `c`; each part comes with the row and the column that it starts at.
+pub(super) fn run<'a, T: Real>(
+    pass: &'a Pass<'a, T>,
+    old: &'a Array2<T>,
+    (positive, negative): (&'a mut Phase<T>, &'a mut Phase<T>),
+    c: usize,
+    written: Written<'a, T>,
+) -> Vec<(usize, usize, Part<T>)> {
+    let n = old.ncols();
+    if let (Some(p), Some(q)) = (positive.product(c), negative.product(c)) {
+        let products = [p, Product { scale: -q.scale, ..q }];
+        let old = old.as_slice().expect(STANDARD);
+        return map_strips(&products, written.strips(), |j, difference, arrays| {
+            (0, j, vectorised(Strip { pass, first_column: j, n, difference, old, arrays }))
+        });
+    }
+    let blocks = written.rows(pass, old, (positive.coupling(c), negative.coupling(c)));
+    blocks.into_par_iter().map(|block| (block.first_row, 0, vectorised(block))).collect()
+}
