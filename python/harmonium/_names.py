@@ -45,6 +45,8 @@ def explain(message: str) -> str:
     >>> explain("unknown field `rung`, expected one of `chains`, `rungs`")
     "unknown field `rung`, expected one of `chains`, `rungs`; did you mean 'rungs'?"
     """
+    # Where it stands in a text that nobody has seen.
+    message = re.sub(r" at line \d+ column \d+$", "", message)
     words = re.findall(r"`([^`]*)`", message)
     if "unknown" in message and len(words) > 1:
         near = difflib.get_close_matches(words[0], words[1:], 1)

@@ -50,6 +50,10 @@ class LogZ:
     def __float__(self) -> float:
         return self.value
 
+    def __str__(self) -> str:
+        why = "; ".join(self.reasons)
+        return f"ln Z = {self.value:.4f}, 95 %: {self.lower:.4f} to {self.upper:.4f}, {self.verdict} ({why})"
+
     def _repr_html_(self) -> str:
         rows = [("value", f"{self.value:.4f}"), ("95 %", f"{self.lower:.4f} … {self.upper:.4f}")]
         rows += [("verdict", self.verdict), ("reasons", "; ".join(self.reasons))]
@@ -83,6 +87,10 @@ class LogLikelihood:
 
     def __float__(self) -> float:
         return self.mean
+
+    def __str__(self) -> str:
+        why = "; ".join(self.reasons)
+        return f"{self.mean:.4f} nats per row, 95 %: {self.lower:.4f} to {self.upper:.4f}, {self.verdict} ({why})"
 
     def _repr_html_(self) -> str:
         rows = [

@@ -230,3 +230,10 @@ def test_replica_exchange_finds_both_modes():
         pair.sample(10, tempering=6, sweeps=1)
     with pytest.raises(ValueError, match="tempering"):
         pair.sample(10, tempering=1)
+
+
+def test_results_are_told_in_a_line():
+    coins = hm.Machine.rbm(2, 1)
+    assert str(coins.log_z()) == "ln Z = 2.0794, 95 %: 2.0794 to 2.0794, exact (ln Z was enumerated)"
+    found = str(coins.log_likelihood([[0, 1]] * 9))
+    assert found.startswith("-1.3863 nats per row, 95 %: -1.3863 to -1.3863, exact")

@@ -63,10 +63,14 @@ def test_machines_are_built_for_arrays():
     assert hm.build(3 * bits, visible="potts:4", hidden_kind="drelu").layers["h"].kind == "drelu"
     with pytest.raises(ValueError, match="visible"):
         hm.build(3 * bits)
-    with pytest.raises(ValueError, match="did you mean 'rbm'"):
+    with pytest.raises(ValueError, match="machine: .*`unrestricted`; did you mean 'rbm'"):
         hm.build(bits, machine="rmb")
-    with pytest.raises(ValueError, match="hidden"):
+    with pytest.raises(ValueError, match="hidden: a deep machine has at least two hidden layers, as in 100,50, got 3"):
         hm.build(bits, machine="deep", hidden=3)
+    with pytest.raises(ValueError, match="hidden_kind: .*did you mean 'binary'"):
+        hm.build(bits, hidden_kind="bnary")
+    with pytest.raises(ValueError, match="label: the data have no label column"):
+        hm.build(bits, machine="class")
 
 
 def test_pictures():

@@ -324,9 +324,9 @@ class _Learner:
 
     def update(self, v: npt.NDArray[np.float32], rate: float, rng: np.random.Generator) -> None:
         """One update: the difference of the averages over the rows and over the chains."""
-        h = expit(v @ self.w.T + self.hidden)
-        free = _draw(expit(self.chains @ self.w + self.visible), rng)
-        mean = expit(free @ self.w.T + self.hidden)
+        h = _sigmoid(v @ self.w.T + self.hidden)
+        free = _draw(_sigmoid(self.chains @ self.w + self.visible), rng)
+        mean = _sigmoid(free @ self.w.T + self.hidden)
         data, model = np.float32(rate / len(v)), np.float32(rate / len(free))
         self.w += data * (h.T @ v)
         self.w -= model * (mean.T @ free)
@@ -341,6 +341,14 @@ class _Learner:
         model.intercept_hidden_ = self.hidden.astype(dtype)
         model.intercept_visible_ = self.visible.astype(dtype)
         model.h_samples_ = self.chains.astype(dtype)
+
+
+def _sigmoid(x: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """1 / (1 + exp(-x)), in place: several times faster than scipy's function of more digits."""
+    with np.errstate(over="ignore"):
+        np.exp(np.negative(x, out=x), out=x)
+    x += 1
+    return np.reciprocal(x, out=x)
 
 
 def _draw(p: npt.NDArray[np.float32], rng: np.random.Generator) -> npt.NDArray[np.float32]:
