@@ -58,7 +58,7 @@ pub enum Error {
     TooManyStates {
         /// Number of states of the walked layers.
         states: f64,
-        /// Estimated time in seconds on the present number of threads.
+        /// Estimated time in seconds on one thread.
         seconds: f64,
     },
     /// An observer broke the computation off.

@@ -119,7 +119,7 @@ impl<T: Real> Labels<T> {
         let layer = label_layer(params, setup.machine).map_err(|why| Error::Inapplicable {
             what: "estimator labels".into(),
             why,
-            instead: Vec::new(),
+            instead: super::applicable(setup.machine).into_iter().map(Into::into).collect(),
         })?;
         if !(0.0..=1.0).contains(&params.part) {
             return Err(Error::value("estimator.part", "a number in [0, 1]", params.part));

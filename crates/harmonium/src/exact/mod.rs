@@ -63,13 +63,14 @@ impl Exact {
         self.within(f64::INFINITY)
     }
 
-    /// Refuses what is estimated to take longer than this many seconds (otherwise ten minutes).
+    /// Refuses what is estimated to take longer than this many seconds on one thread (otherwise ten minutes).
     #[must_use]
     pub fn within(self, seconds: f64) -> Self {
         Self { patience: seconds, ..self }
     }
 
-    /// Number of states that [`log_z`](Self::log_z) walks and the estimated time in seconds.
+    /// Number of states that [`log_z`](Self::log_z) walks and the estimated time in seconds, on one thread: what is chosen
+    /// by it must not depend on how many there are.
     ///
     /// # Errors
     /// When the machine cannot be normalised.
@@ -79,7 +80,7 @@ impl Exact {
     }
 
     fn seconds(&self, plan: &Plan) -> f64 {
-        1e-9 * plan.cost(&self.machine) / rayon::current_num_threads() as f64
+        1e-9 * plan.cost(&self.machine)
     }
 
     fn free(&self) -> Vec<Option<Vec<f64>>> {
