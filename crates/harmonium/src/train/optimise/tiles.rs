@@ -186,3 +186,88 @@ pub(super) fn run<'a, T: Real>(
     let blocks = written.rows(pass, old, (positive.coupling(c), negative.coupling(c)));
     blocks.into_par_iter().map(|block| (block.first_row, 0, vectorised(block))).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::{Data, Form, Optimiser, Regulariser};
+    use super::super::{Coordinates, Phases, Step, Stepper};
+    use super::*;
+    use crate::{Batch, Bits, Kind, Layer, Machine, States};
+    use harmonium_kernels::{Key, Stream};
+    use rand::RngExt;
+
+    fn machine_and_rows() -> (Machine<f32>, States<f32>, States<f32>) {
+        let mut rng = Stream::new(Key { seed: 3, purpose: 0, block: 0, sweep: 0 });
+        let (visible, hidden) = (Layer::new(Kind::Binary, 75), Layer::new(Kind::Spin, 71));
+        let mut machine = Machine::<f32>::rbm(visible, hidden);
+        machine.coupling_mut(0).w_mut().mapv_inplace(|_| rng.random_range(-0.3..0.3));
+        let mut rows = |n: usize| {
+            let mut bits = Bits::zeros(n, 75);
+            (0..n * 75).for_each(|k| bits.set(k / 75, k % 75, rng.random_range(0..3) == 0));
+            machine.data(vec![Batch::Bits(bits)]).expect("rows that fit")
+        };
+        let (data, chains) = (rows(90), rows(130));
+        (machine, data, chains)
+    }
+
+    /// Products, strip by strip, give the same update as their moments, row by row.
+    #[test]
+    fn strips_and_rows_agree() {
+        let (machine, data, chains) = machine_and_rows();
+        let phase = |states: &States<f32>| {
+            let mut out = Phase::new(&machine);
+            machine.at(1.0).moments_into(states, &[1], None, &mut out).expect("moments");
+            out
+        };
+        let optimisers = [
+            Optimiser::Sgd,
+            Optimiser::Momentum { mu: 0.9 },
+            Optimiser::Nesterov { mu: 0.9 },
+            Optimiser::Adam { beta1: 0.9, beta2: 0.999, epsilon: 1e-3 },
+            Optimiser::COSINE,
+        ];
+        let penalty = Regulariser { l1: 1e-3, l2: 0.1, l1b: 1e-4, ..Regulariser::default() };
+        for (form, regulariser) in [
+            (Form::Plain, penalty),
+            (Form::Centred, Regulariser::default()),
+            (Form::Standardised, penalty),
+        ] {
+            for optimiser in optimisers {
+                let run = |multiplied: bool| {
+                    let data_ = Data::new(data.clone());
+                    let mut coordinates =
+                        Coordinates::new(form, &machine, &data_).expect("data that fit");
+                    let (mut positive, mut negative) = (phase(&data), phase(&chains));
+                    assert!(positive.product(0).is_some() && negative.product(0).is_some());
+                    if multiplied {
+                        (positive, negative) =
+                            (positive.parameters().into(), negative.parameters().into());
+                    }
+                    coordinates.follow(&machine, positive.layers(), 1.0);
+                    let mut stepper = Stepper::new(optimiser, regulariser, 0.1, true, &machine);
+                    let (mut old, mut new) = (machine.clone(), machine.clone());
+                    let mut norms = Vec::new();
+                    // The second update has something to remember.
+                    for _ in 0..2 {
+                        let (positive, negative) = (&mut positive, &mut negative);
+                        let mut phases = Phases { positive, negative, coordinates: &coordinates };
+                        let step = Step { rate: 0.1, wt: 0.8, average: 0.25 };
+                        norms.push(stepper.apply(&old, &mut new, &mut phases, step));
+                        std::mem::swap(&mut old, &mut new);
+                    }
+                    (old.parameters(), stepper.average().expect("an average").clone(), norms)
+                };
+                let (strips, rows) = (run(false), run(true));
+                for (a, b) in [(&strips.0, &rows.0), (&strips.1, &rows.1)] {
+                    for (a, b) in a.arrays().flatten().zip(b.arrays().flatten()) {
+                        assert!((a - b).abs() < 2e-5, "{form:?}, {optimiser:?}: {a} and {b}");
+                    }
+                }
+                for (a, b) in strips.2.iter().zip(&rows.2) {
+                    assert!((a.gradient - b.gradient).abs() < 1e-4 * b.gradient);
+                    assert!((a.change - b.change).abs() < 1e-4 * b.change && b.change > 0.0);
+                }
+            }
+        }
+    }
+}
