@@ -16,6 +16,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_sp
 from sklearn.neural_network import BernoulliRBM as TheirRBM
 from sklearn.pipeline import make_pipeline
 
+from harmonium.sklearn import _base
 from harmonium.sklearn import RBM, BernoulliRBM, RBMClassifier, RBMImputer, RBMOutlierDetector
 
 ALL = [
@@ -284,3 +285,35 @@ def test_features_of_digits_are_as_good_as_theirs():
     # A mean of three has a standard deviation of 0.004.
     assert np.mean(ours) > np.mean(theirs) - 0.012
     assert np.mean(ours) > 0.93
+
+
+@pytest.mark.parametrize("model", ALL[1:], ids=lambda m: type(m).__name__)
+def test_a_weight_of_two_is_the_row_twice(model, rows):
+    X, y = (part[:60] for part in rows)
+    X = X.astype(float) + np.arange(6) / 7
+    weights = np.random.default_rng(0).integers(0, 4, 60)
+    many = np.repeat(np.arange(60), weights)
+    weighted = clone(model).fit(X, y, sample_weight=weights)
+    repeated = clone(model).fit(X[many[::-1]], y[many[::-1]])
+    plain = clone(model).fit(X, y)
+    assert weighted.machine_ == repeated.machine_ and weighted.machine_ != plain.machine_
+    assert np.array_equal(answer(weighted, X), answer(repeated, X))
+    with pytest.raises(ValueError, match="sample_weight|weight"):
+        clone(model).fit(X, y, sample_weight=np.zeros(60))
+
+
+def test_equal_rows_are_found(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.integers(-1, 2, (500, 4)) * rng.choice([0.0, -0.0, 1.0, np.nan], (500, 1))
+    weights = rng.random(500)
+    expected = {}
+    for row, weight in zip(X, weights):
+        key = tuple(None if np.isnan(x) else x + 0.0 for x in row)
+        expected[key] = expected.get(key, 0.0) + weight
+    for _ in range(2):
+        found, _, sums = _base._merged(X, None, weights)
+        keys = [tuple(None if np.isnan(x) else x + 0.0 for x in row) for row in found]
+        assert len(keys) == len(expected)
+        assert np.allclose(sums, [expected[key] for key in keys])
+        # Once more with hashes that tell nothing apart.
+        monkeypatch.setattr(_base, "_hashes", lambda rows: np.zeros(len(rows), dtype=np.uint64))

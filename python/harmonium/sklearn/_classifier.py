@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from ._base import MachineEstimator
 from ._columns import Floats
@@ -39,14 +39,18 @@ class RBMClassifier(ClassifierMixin, MachineEstimator):  # type: ignore[misc]
     """
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any) -> RBMClassifier:
-        """Trains a new machine on rows and their classes."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RBMClassifier:
+        """Trains a new machine on rows and their classes; ``sample_weight`` says how much each row counts."""
         X, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(f"y: expected at least two classes, got one class ({self.classes_[0]!r})")
-        self._learn(X, len(self.classes_), codes)
+        if sample_weight is not None:
+            weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+            if len(np.unique(codes[weights > 0])) < 2:
+                raise ValueError("y: expected at least two classes among the rows of positive weight")
+        self._learn(X, len(self.classes_), codes, sample_weight)
         return self
 
     def predict_proba(self, X: Any) -> Floats:

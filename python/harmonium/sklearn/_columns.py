@@ -64,8 +64,8 @@ class Columns:
     n_columns: int
 
     @classmethod
-    def of(cls, X: Floats, units: Units, names: Any = None) -> Columns:
-        """Layers for the columns of ``X``, in which NaN is missing."""
+    def of(cls, X: Floats, units: Units, weights: Floats, names: Any = None) -> Columns:
+        """Layers for the columns of ``X``, in which NaN is missing; rows count as much as their weights say."""
         kinds = _kinds(units, X, names)
         groups = []
         for kind in dict.fromkeys(kinds):
@@ -73,7 +73,7 @@ class Columns:
             if kind == "potts":
                 groups += _categorical(X, columns)
             else:
-                groups.append(_numeric(X, columns, kind))
+                groups.append(_numeric(X, columns, kind, weights))
         return cls(groups, X.shape[1])
 
     @property
@@ -127,14 +127,16 @@ def _guess(x: Floats) -> str:
     return "binary" if np.isin(x[~np.isnan(x)], (0.0, 1.0)).all() else "gaussian"
 
 
-def _numeric(X: Floats, columns: npt.NDArray[np.intp], kind: str) -> Group:
+def _numeric(X: Floats, columns: npt.NDArray[np.intp], kind: str, weights: Floats) -> Group:
     shift, scale = np.zeros(len(columns)), np.ones(len(columns))
     if kind in ("gaussian", "relu", "drelu"):
         for j, column in enumerate(columns):
-            x = X[~np.isnan(X[:, column]), column]
+            known = ~np.isnan(X[:, column])
+            x, wt = X[known, column], weights[known]
+            mean = np.average(x, weights=wt) if x.size else 0.0
             # ReLU units keep zero where it is.
-            shift[j] = x.mean() if kind == "gaussian" and x.size else 0.0
-            spread = x.std() if x.size else 0.0
+            shift[j] = mean if kind == "gaussian" else 0.0
+            spread = np.sqrt(np.average((x - mean) ** 2, weights=wt)) if x.size else 0.0
             scale[j] = spread if spread > 1e-12 * np.abs(x).max(initial=0.0) else 1.0
     return Group(kind, Layer(len(columns), kind), columns, shift, scale)
 

@@ -70,13 +70,13 @@ class RBMImputer(OneToOneFeatureMixin, TransformerMixin, MachineEstimator):  # t
         return True
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any = None) -> RBMImputer:
-        """Trains a new machine on rows that may have gaps."""
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> RBMImputer:
+        """Trains a new machine on rows that may have gaps; ``sample_weight`` says how much each counts."""
         X = self._check(X, reset=True)
         empty = np.flatnonzero(np.isnan(X).all(axis=0))
         if empty.size:
             raise ValueError(f"X: column {empty[0]} has no known value")
-        self._learn(X)
+        self._learn(X, sample_weight=sample_weight)
         self._fill_seed = seed_of(check_random_state(self.random_state))
         return self
 

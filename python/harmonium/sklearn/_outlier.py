@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import OutlierMixin, _fit_context
 from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import _check_sample_weight
 
 from ._base import MachineEstimator
 from ._columns import Floats, Units
@@ -70,12 +71,17 @@ class RBMOutlierDetector(OutlierMixin, MachineEstimator):  # type: ignore[misc]
         self.contamination = contamination
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any = None) -> RBMOutlierDetector:
-        """Trains a new machine and places the threshold."""
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> RBMOutlierDetector:
+        """Trains a new machine and places the threshold; ``sample_weight`` says how much each row counts."""
         X = self._check(X, reset=True)
-        self._learn(X)
+        self._learn(X, sample_weight=sample_weight)
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        X, weights = X[weights > 0], weights[weights > 0]
         scores = -self.machine_.free_energy(self._columns.encode(X))
-        self.offset_ = float(np.percentile(scores, 100.0 * self.contamination))
+        order = np.argsort(scores)
+        # The first row that is no outlier any more: the weight up to it, its own included, is more than the part beyond.
+        beyond = self.contamination + 1e-12 > np.cumsum(weights[order]) / weights.sum()
+        self.offset_ = float(scores[order][min(int(beyond.sum()), len(scores) - 1)])
         return self
 
     def score_samples(self, X: Any) -> Floats:

@@ -56,9 +56,9 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MachineEstimator): 
     """
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any = None) -> RBM:
-        """Trains a new machine on ``X``."""
-        self._learn(self._check(X, reset=True))
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> RBM:
+        """Trains a new machine on ``X``; ``sample_weight`` says how much each row counts."""
+        self._learn(self._check(X, reset=True), sample_weight=sample_weight)
         self._n_features_out = self.machine_.weights(*self.machine_.couplings[0]).shape[1]
         return self
 
