@@ -1,8 +1,11 @@
 //! Reading data as the flags say.
 
 use crate::error::{Failure, Result};
+use crate::output::say;
 use clap::Args;
-use harmonium_data::{Alphabet, Binarize, Dataset, Kind, Overrides, ReadOptions, Schema, Split, Table};
+use harmonium_data::{
+    Alphabet, Binarize, DataName, Dataset, Kind, Overrides, ReadOptions, Schema, Source, Split, Table,
+};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -98,7 +101,15 @@ impl DataArgs {
 
     /// The data of this name, in parts where it has some.
     pub(crate) fn load(&self, name: &str, seed: u64) -> Result<Dataset> {
+        warn_of_namesake(name);
         Ok(harmonium_data::load(name, &self.options(seed)?)?)
+    }
+
+    /// The same for a machine: real numbers of large files in single precision.
+    pub(crate) fn load_single(&self, name: &str, seed: u64) -> Result<Dataset> {
+        warn_of_namesake(name);
+        let options = ReadOptions { single: true, ..self.options(seed)? };
+        Ok(harmonium_data::load(name, &options)?)
     }
 
     /// The data of this name as one table with the columns of a model.
@@ -107,6 +118,14 @@ impl DataArgs {
         // Weights of sequences are for learning; a score counts every row once.
         options.reweight = self.reweight.filter(|&x| x > 0.0);
         Ok(harmonium_data::load_like(name, schema, &options)?)
+    }
+}
+
+/// Built-in data go before files, which nobody expects who has a folder `shapes`.
+fn warn_of_namesake(name: &str) {
+    let built_in = DataName::parse(name).is_ok_and(|n| !matches!(n.source, Source::File { .. }));
+    if built_in && name != "-" && std::path::Path::new(name).exists() {
+        say!("{name}: these are the built-in data; for the file or folder of this name write ./{name}");
     }
 }
 

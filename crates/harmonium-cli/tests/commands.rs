@@ -325,6 +325,29 @@ fn mixed_columns_and_gaps_train_one_machine() {
     assert!(csv.lines().skip(1).all(|l| l.contains("blue,yes")), "{csv}");
 }
 
+/// A categorical column is a single Potts unit as well: it is not taken for the class.
+#[test]
+fn classes_stand_beside_categorical_columns() {
+    let place = Place::new();
+    let mut csv = String::from("colour,size,kind\n");
+    for i in 0..60 {
+        let (colour, kind) = (["red", "green", "blue"][i % 3], ["a", "b"][i % 3 % 2]);
+        csv += &format!("{colour},{},{kind}\n", 1.0 + 0.01 * (i % 7) as f64);
+    }
+    place.write("t.csv", csv);
+    place.ok("train t.csv --label kind --machine class --hidden 4 --updates 300 -o run -q");
+    assert!(place.json("classify run t.csv")["accuracy"].as_f64().unwrap() > 0.9);
+}
+
+#[test]
+fn a_folder_named_like_built_in_data_is_told_of() {
+    let place = Place::new();
+    std::fs::create_dir(place.path("shapes")).unwrap();
+    let ran = place.run("data describe shapes");
+    assert!(ran.code == 0 && ran.err.contains("write ./shapes"), "{}", ran.err);
+    assert!(!place.run("data describe digits").err.contains("./digits"));
+}
+
 #[test]
 fn deep_machines_start_from_their_levels() {
     let place = Place::new();

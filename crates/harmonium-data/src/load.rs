@@ -31,6 +31,8 @@ pub struct ReadOptions {
     pub reweight: Option<f64>,
     /// Threads for comparing sequences; the weights do not depend on it.
     pub threads: usize,
+    /// Whether real numbers of files that are read in blocks are kept in single precision, in half the memory.
+    pub single: bool,
 }
 
 impl Default for ReadOptions {
@@ -43,6 +45,7 @@ impl Default for ReadOptions {
             alphabet: None,
             reweight: Some(0.8),
             threads: 1,
+            single: false,
         }
     }
 }

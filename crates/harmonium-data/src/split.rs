@@ -94,7 +94,8 @@ impl Split {
             let got = format!("{} and {} rows", train.len(), test.len());
             return Err(Error::parameter("split", got, "at least one row in each part"));
         }
-        Ok(Dataset { train: table.select(&train)?, valid: None, test: Some(table.select(&test)?) })
+        let (train, test) = table.part(&train, &test)?;
+        Ok(Dataset { train, valid: None, test: Some(test) })
     }
 }
 
@@ -147,6 +148,17 @@ mod tests {
         all.sort_unstable();
         assert_eq!(all, (0..1000).collect::<Vec<_>>());
         assert!("1.5".parse::<Split>().is_err());
+    }
+
+    #[test]
+    fn parts_are_the_rows_they_claim_to_be() {
+        let csv = "name,a,b,c,y\nr0,0,1.5,red,p\nr1,1,,blue,q\nr2,0,2.5,green,p\nr3,1,3.5,red,q\nr4,,4.25,blue,p\n";
+        let mut options = crate::ReadOptions::default();
+        options.overrides.set_kind("y", crate::Kind::Label);
+        let table = crate::read_csv(csv.as_bytes(), "t", &options).unwrap().train;
+        let (others, some) = (vec![0, 2, 4], vec![1, 3]);
+        let (rest, taken) = table.clone().part(&others, &some).unwrap();
+        assert_eq!((&rest, &taken), (&table.select(&others).unwrap(), &table.select(&some).unwrap()));
     }
 
     #[test]

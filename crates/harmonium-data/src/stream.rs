@@ -19,6 +19,7 @@ pub struct RowBlocks {
     schema: Arc<Schema>,
     block_rows: usize,
     seed: u64,
+    single: bool,
 }
 
 impl RowBlocks {
@@ -27,7 +28,8 @@ impl RowBlocks {
         let mut source = open_source(name)?;
         check(&*source, block_rows)?;
         let schema = infer(&mut *source, block_rows, &options.overrides)?;
-        Ok(Self { source, schema: Arc::new(schema), block_rows, seed: options.seed })
+        let (schema, seed, single) = (Arc::new(schema), options.seed, options.single);
+        Ok(Self { source, schema, block_rows, seed, single })
     }
 
     /// Opens a file whose columns are known.
@@ -41,7 +43,8 @@ impl RowBlocks {
         check(&*source, block_rows)?;
         let first = source.read(0..1)?;
         crate::load::check_known(&*first, schema, &options.overrides)?;
-        Ok(Self { source, schema: schema.clone(), block_rows, seed: options.seed })
+        let (schema, seed, single) = (schema.clone(), options.seed, options.single);
+        Ok(Self { source, schema, block_rows, seed, single })
     }
 
     /// What every column is.
@@ -67,7 +70,11 @@ impl RowBlocks {
         }
         let range = range(index, self.block_rows, self.rows());
         let cells = self.source.read(range)?;
-        build(&*cells, &self.schema, self.seed)
+        let mut table = build(&*cells, &self.schema, self.seed)?;
+        if self.single {
+            table.blocks.iter_mut().for_each(crate::Block::narrow);
+        }
+        Ok(table)
     }
 
     /// The blocks in order.

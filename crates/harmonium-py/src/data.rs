@@ -52,6 +52,9 @@ impl Table {
                 Values::Reals(x) => {
                     Array2::from_shape_fn(shape, |(r, j)| x.get(r, j)).into_pyarray(py).into_any()
                 }
+                Values::Singles(x) => {
+                    Array2::from_shape_fn(shape, |(r, j)| x.get(r, j)).into_pyarray(py).into_any()
+                }
             };
             let known = b.missing.as_ref().map(|m| Array2::from_shape_fn(shape, |(r, j)| !m.get(r, j)));
             (b.columns.clone(), values, known.map(|k| k.into_pyarray(py)))

@@ -164,6 +164,48 @@ impl Layout {
         Ok(data)
     }
 
+    /// The same as [`Layout::data`], with the entries taken out of the table where they have the form that training reads:
+    /// large data are there once.
+    pub fn take_data(&self, machine: &Machine, table: &mut Table) -> Result<Data> {
+        let rows = table.rows();
+        let mut taken = Vec::new();
+        for (block, &l) in table.blocks_mut().iter_mut().zip(&self.layers) {
+            let empty = Values::Bits(BitMatrix::zeros(0, 0));
+            taken.push((l, take(std::mem::replace(&mut block.values, empty), rows)));
+        }
+        let known = |block: &Block| {
+            let missing = block.missing.as_ref()?;
+            Some(Bits::from_fn(rows, block.cols(), |r, j| !missing.get(r, j)))
+        };
+        let known: Vec<_> = table.blocks().iter().map(known).collect();
+        let mut states = States::empty(machine.len(), rows);
+        for ((l, batch), block) in taken.into_iter().zip(table.blocks()) {
+            machine.layer(l).check_batch(&batch).map_err(|e| mismatch(&self.schema, block, e))?;
+            states.set(l, batch);
+        }
+        let labels = self.set_labels(table, &mut states);
+        let mut data = Data::new(states);
+        if let Some(weights) = table.weights() {
+            data = data.with_weights(weights.to_vec())?;
+        }
+        let of_blocks = self.layers.iter().zip(known).filter_map(|(&l, k)| Some((l, k?)));
+        for (l, bits) in of_blocks.chain(labels) {
+            data = data.with_known(l, bits)?;
+        }
+        Ok(data)
+    }
+
+    /// The labels as states, where the machine has a layer for them; which are known, where some are missing.
+    fn set_labels(&self, table: &Table, states: &mut States) -> Option<(usize, Bits)> {
+        let (l, rows) = (self.labels?, table.rows());
+        let codes = table.labels().map(|labels| &labels.codes);
+        let code = |r: usize| codes.map_or(hd::Labels::MISSING, |c| c[r]);
+        let value = |r: usize| if code(r) == hd::Labels::MISSING { 0 } else { code(r) };
+        states.set(l, Batch::Codes(Array2::from_shape_fn((rows, 1), |(r, _)| value(r))));
+        let missing = (0..rows).any(|r| code(r) == hd::Labels::MISSING);
+        missing.then(|| (l, Bits::from_fn(rows, 1, |r, _| code(r) != hd::Labels::MISSING)))
+    }
+
     /// The rows of a table as states, and which entries of which layers are known where some are missing.
     pub fn states(&self, machine: &Machine, table: &Table) -> Result<(States, Vec<(usize, Bits)>)> {
         let rows = table.rows();
@@ -179,15 +221,7 @@ impl Layout {
                 known.push((l, bits));
             }
         }
-        if let Some(l) = self.labels {
-            let codes = table.labels().map(|labels| &labels.codes);
-            let code = |r: usize| codes.map_or(hd::Labels::MISSING, |c| c[r]);
-            let value = |r: usize| if code(r) == hd::Labels::MISSING { 0 } else { code(r) };
-            states.set(l, Batch::Codes(Array2::from_shape_fn((rows, 1), |(r, _)| value(r))));
-            if (0..rows).any(|r| code(r) == hd::Labels::MISSING) {
-                known.push((l, Bits::from_fn(rows, 1, |r, _| code(r) != hd::Labels::MISSING)));
-            }
-        }
+        known.extend(self.set_labels(table, &mut states));
         Ok((states, known))
     }
 
@@ -261,20 +295,41 @@ fn mismatch(schema: &Schema, block: &Block, error: harmonium::Error) -> Error {
 
 fn batch(block: &Block, rows: usize) -> Batch<f32> {
     match &block.values {
-        Values::Bits(bits) => Batch::Bits(
-            Bits::from_words(rows, bits.cols(), bits.words().to_vec())
-                .expect("equal packing, padding zero"),
-        ),
-        Values::Codes(codes) => Batch::Codes(
-            Array2::from_shape_vec((rows, codes.cols()), codes.values().to_vec())
-                .expect("rows × cols values"),
-        ),
-        Values::Reals(reals) => {
-            // Missing reals are NaN in a table; what stands there does not matter, but must be finite.
-            let finite = |x: &f64| if x.is_finite() { *x as f32 } else { 0.0 };
-            let x = reals.values().iter().map(finite).collect();
-            Batch::Reals(Array2::from_shape_vec((rows, reals.cols()), x).expect("rows × cols values"))
+        Values::Reals(reals) => singles(reals, rows),
+        values => take(values.clone(), rows),
+    }
+}
+
+/// Missing reals are NaN in a table; what stands there does not matter, but must be finite.
+fn singles(reals: &hd::Matrix<f64>, rows: usize) -> Batch<f32> {
+    let finite = |x: &f64| if x.is_finite() { *x as f32 } else { 0.0 };
+    let x = reals.values().iter().map(finite).collect();
+    Batch::Reals(Array2::from_shape_vec((rows, reals.cols()), x).expect("rows × cols values"))
+}
+
+/// The same, without a copy where the form is the same.
+fn take(values: Values, rows: usize) -> Batch<f32> {
+    match values {
+        Values::Bits(bits) => {
+            let cols = bits.cols();
+            Batch::Bits(
+                Bits::from_words(rows, cols, bits.into_words()).expect("equal packing, padding zero"),
+            )
         }
+        Values::Codes(codes) => {
+            let cols = codes.cols();
+            Batch::Codes(
+                Array2::from_shape_vec((rows, cols), codes.into_values()).expect("rows × cols values"),
+            )
+        }
+        Values::Singles(reals) => {
+            let cols = reals.cols();
+            let mut x =
+                Array2::from_shape_vec((rows, cols), reals.into_values()).expect("rows × cols values");
+            x.mapv_inplace(|x| if x.is_finite() { x } else { 0.0 });
+            Batch::Reals(x)
+        }
+        Values::Reals(reals) => singles(&reals, rows),
     }
 }
 

@@ -210,6 +210,7 @@ fn set(values: &mut Values, r: usize, j: usize, x: f64) {
         Values::Bits(bits) => bits.set(r, j, x > 0.0),
         Values::Codes(codes) => codes.set(r, j, x as u32),
         Values::Reals(reals) => reals.set(r, j, x),
+        Values::Singles(reals) => reals.set(r, j, x as f32),
     }
 }
 

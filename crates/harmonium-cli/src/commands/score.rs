@@ -50,7 +50,7 @@ impl ScoreArgs {
             run::may_write(path, common.force)?;
         }
         let model = Model::open(&self.model)?;
-        let rows = |name: &str| -> Result<Rows> {
+        let rows = |name: &str| -> Result<Rows<'_>> {
             let table = self.read.load_like(name, &model.layout.schema, common.seed.unwrap_or(0))?;
             let rows = Rows::new(&model.machine, &model.layout, &table)?;
             match (0..table.rows()).find(|r| rows.whole.get(*r) != Some(r)) {

@@ -34,7 +34,7 @@ pub fn digits(grey: bool) -> Result<Dataset> {
             match &mut table.blocks[0].values {
                 Values::Bits(bits) => bits.set(row, col, pixel >= DIGITS_THRESHOLD),
                 Values::Codes(codes) => codes.set(row, col, u32::from(pixel)),
-                Values::Reals(_) => {}
+                Values::Reals(_) | Values::Singles(_) => {}
             }
         }
     }

@@ -11,6 +11,8 @@ pub enum Values {
     Codes(Matrix<u32>),
     /// Real numbers.
     Reals(Matrix<f64>),
+    /// Real numbers in single precision, where [`ReadOptions::single`](crate::ReadOptions) asked for it.
+    Singles(Matrix<f32>),
 }
 
 impl Values {
@@ -28,6 +30,17 @@ impl Values {
             Self::Bits(bits) => Self::Bits(bits.select(rows)),
             Self::Codes(codes) => Self::Codes(codes.select(rows)),
             Self::Reals(reals) => Self::Reals(reals.select(rows)),
+            Self::Singles(reals) => Self::Singles(reals.select(rows)),
+        }
+    }
+
+    /// Keeps these rows, which are in order, in the memory that is there.
+    fn keep(&mut self, rows: &[usize]) {
+        match self {
+            Self::Bits(bits) => *bits = bits.select(rows),
+            Self::Codes(codes) => codes.keep(rows),
+            Self::Reals(reals) => reals.keep(rows),
+            Self::Singles(reals) => reals.keep(rows),
         }
     }
 
@@ -37,6 +50,7 @@ impl Values {
             (Self::Bits(a), Self::Bits(b)) => a.append(b),
             (Self::Codes(a), Self::Codes(b)) => a.append(b),
             (Self::Reals(a), Self::Reals(b)) => a.append(b),
+            (Self::Singles(a), Self::Singles(b)) => a.append(b),
             _ => unreachable!("blocks of equal schemas have equal forms"),
         }
     }
@@ -107,6 +121,7 @@ impl Block {
             },
             Values::Codes(codes) => f64::from(codes.get(row, col)),
             Values::Reals(reals) => reals.get(row, col),
+            Values::Singles(reals) => f64::from(reals.get(row, col)),
         })
     }
 
@@ -120,6 +135,25 @@ impl Block {
                 .map(|missing| missing.select(rows))
                 .filter(|missing| missing.count_ones() > 0),
             ..*self
+        }
+    }
+
+    /// Keeps these rows, which are in order.
+    pub(crate) fn keep(&mut self, rows: &[usize]) {
+        self.values.keep(rows);
+        self.missing = self.missing.take().map(|m| m.select(rows)).filter(|m| m.count_ones() > 0);
+    }
+
+    /// Keeps real numbers in single precision.
+    pub(crate) fn narrow(&mut self) {
+        if let Values::Reals(reals) = &self.values {
+            let mut narrow = Matrix::zeros(reals.rows(), reals.cols());
+            for row in 0..reals.rows() {
+                for (col, &x) in reals.row(row).iter().enumerate() {
+                    narrow.set(row, col, x as f32);
+                }
+            }
+            self.values = Values::Singles(narrow);
         }
     }
 

@@ -91,6 +91,7 @@ impl Builder<'_> {
                         codes.set(row, to, code);
                     }
                     Values::Reals(reals) => reals.set(row, to, self.real(column, &cell, row)?),
+                    Values::Singles(reals) => reals.set(row, to, self.real(column, &cell, row)? as f32),
                 }
             }
         }

@@ -59,6 +59,16 @@ impl<T: Copy + Default> Matrix<T> {
         }
     }
 
+    /// Keeps these rows, which are in order, in the memory that is there.
+    pub(crate) fn keep(&mut self, rows: &[usize]) {
+        for (to, &from) in rows.iter().enumerate() {
+            self.values.copy_within(from * self.cols..(from + 1) * self.cols, to * self.cols);
+        }
+        self.rows = rows.len();
+        self.values.truncate(rows.len() * self.cols);
+        self.values.shrink_to_fit();
+    }
+
     /// Appends the rows of `other`, which has as many columns.
     pub(crate) fn append(&mut self, other: &Self) {
         debug_assert_eq!(self.cols, other.cols);

@@ -32,6 +32,17 @@ impl Table {
         })
     }
 
+    /// Takes the rows `some` out, which like the `others` are in order; all are in one of them. The others stay where they
+    /// are, so that no two copies of them are ever there.
+    pub(crate) fn part(mut self, others: &[usize], some: &[usize]) -> Result<(Self, Self)> {
+        let taken = self.select(some)?;
+        self.blocks.iter_mut().for_each(|block| block.keep(others));
+        let blocks = std::mem::take(&mut self.blocks);
+        // What is left is small: labels, names, weights.
+        let rest = self.select(others)?;
+        Ok((Self { blocks, ..rest }, taken))
+    }
+
     /// A stretch of rows.
     pub fn slice(&self, rows: Range<usize>) -> Result<Self> {
         self.select(&rows.collect::<Vec<_>>())

@@ -99,6 +99,12 @@ fn data_to(out: &mut dyn Write, table: &Table) -> std::io::Result<()> {
                 out.write_all(&value.to_le_bytes())?;
             }
         }
+        Values::Singles(reals) => {
+            out.write_all(&write_header("<f4", &shape))?;
+            for value in reals.values() {
+                out.write_all(&value.to_le_bytes())?;
+            }
+        }
     }
     Ok(())
 }

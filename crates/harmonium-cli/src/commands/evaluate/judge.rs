@@ -5,11 +5,13 @@ use crate::error::{Failure, Result};
 use crate::output::{duration, grouped, is_live, say};
 use harmonium::judge::{Budget, Estimate, FreeEnergies, LogZParams};
 use harmonium::partition::{Progress, Verdict};
+use harmonium::train::Data;
 use harmonium::{Machine, Role, States};
 use harmonium_data::Table;
 use harmonium_table::Layout;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -129,18 +131,31 @@ impl Evaluation {
 }
 
 /// Rows of a table as a machine sees them.
-pub(crate) struct Rows {
+pub(crate) struct Rows<'a> {
     /// The machine, with the class among the hidden units where the rows have none.
     pub(crate) machine: Machine,
     /// The rows without missing entries.
-    pub(crate) states: States,
+    pub(crate) states: Cow<'a, States>,
     /// Where they stand in the table.
     pub(crate) whole: Vec<usize>,
+    /// Rows of the table.
+    rows: usize,
     /// What is to be known about them.
     pub(crate) remark: Option<String>,
 }
 
-impl Rows {
+impl<'a> Rows<'a> {
+    /// The rows that a machine has learned from.
+    pub(crate) fn of_data(machine: &Machine, data: &'a Data) -> Self {
+        let known = data.known().iter().enumerate().filter_map(|(l, k)| Some((l, k.clone()?)));
+        let whole = whole_rows(data.rows(), &known.collect::<Vec<_>>());
+        let states = match whole.len() < data.rows() {
+            true => Cow::Owned(data.states().select(&whole)),
+            false => Cow::Borrowed(data.states()),
+        };
+        Self { machine: machine.clone(), states, whole, rows: data.rows(), remark: None }
+    }
+
     pub(crate) fn new(machine: &Machine, layout: &Layout, table: &Table) -> Result<Self> {
         if machine.with_role(Role::Condition).next().is_some() {
             return Err(Failure::new(
@@ -164,7 +179,43 @@ impl Rows {
         if whole.len() < table.rows() {
             states = states.select(&whole);
         }
-        Ok(Self { machine, states, whole, remark })
+        Ok(Self { machine, states: Cow::Owned(states), whole, rows: table.rows(), remark })
+    }
+
+    /// The likelihood of the rows, which are called `name`.
+    pub(crate) fn judge(
+        self,
+        name: &str,
+        effort: &Effort,
+        common: &Common,
+        heard: &mut dyn FnMut(Progress),
+    ) -> Result<Evaluation> {
+        let start = Instant::now();
+        if self.whole.is_empty() {
+            return Err(Failure::new(format!(
+                "{name}: every row has a missing entry, and a likelihood needs whole rows; fill them with `harmonium complete`"
+            )));
+        }
+        let z = estimate(&self.machine, Some(&self.states), effort, common, heard)?;
+        let (seed, bar) = (common.seed.unwrap_or(0), Bar::new("F(v)", common));
+        let mut observer = |p: Progress| bar.show(&p);
+        let (machine, states) = (&self.machine, &self.states);
+        let mut l = harmonium::judge::log_likelihood(machine, states, None, &z, seed, &mut observer)?;
+        l.reasons.extend(self.remark);
+        if self.whole.len() < self.rows {
+            let (gaps, rows) = (self.rows - self.whole.len(), self.rows);
+            l.reasons.push(format!("{gaps} of {rows} rows have missing entries and were left out"));
+        }
+        Ok(Evaluation {
+            mean: l.mean,
+            lower: l.interval.lower,
+            upper: l.interval.upper,
+            rows: l.rows.len(),
+            name: name.into(),
+            seconds: start.elapsed().as_secs_f64(),
+            reasons: l.reasons,
+            z,
+        })
     }
 
     /// F(v) of each row.
@@ -252,35 +303,8 @@ pub(crate) fn judge(
     name: &str,
     effort: &Effort,
     common: &Common,
-    heard: &mut dyn FnMut(Progress),
 ) -> Result<Evaluation> {
-    let start = Instant::now();
-    let rows = Rows::new(machine, layout, table)?;
-    if rows.whole.is_empty() {
-        return Err(Failure::new(format!(
-            "{name}: every row has a missing entry, and a likelihood needs whole rows; fill them with `harmonium complete`"
-        )));
-    }
-    let z = estimate(&rows.machine, Some(&rows.states), effort, common, heard)?;
-    let (seed, bar) = (common.seed.unwrap_or(0), Bar::new("F(v)", common));
-    let mut observer = |p: Progress| bar.show(&p);
-    let mut l =
-        harmonium::judge::log_likelihood(&rows.machine, &rows.states, None, &z, seed, &mut observer)?;
-    l.reasons.extend(rows.remark);
-    if rows.whole.len() < table.rows() {
-        let (gaps, rows) = (table.rows() - rows.whole.len(), table.rows());
-        l.reasons.push(format!("{gaps} of {rows} rows have missing entries and were left out"));
-    }
-    Ok(Evaluation {
-        mean: l.mean,
-        lower: l.interval.lower,
-        upper: l.interval.upper,
-        rows: l.rows.len(),
-        name: name.into(),
-        seconds: start.elapsed().as_secs_f64(),
-        reasons: l.reasons,
-        z,
-    })
+    Rows::new(machine, layout, table)?.judge(name, effort, common, &mut |_| {})
 }
 
 /// Rows without missing entries.

@@ -75,7 +75,8 @@ impl Quality {
         let train = model.run.as_ref().and_then(|run| {
             let mut config = crate::config::Config::read(&run.config()).ok()?;
             let set = crate::commands::train::load(&mut config).ok()?;
-            let mut train = Rows::new(&model.machine, &model.layout, &set.train).ok()?.states;
+            let mut train =
+                Rows::new(&model.machine, &model.layout, &set.train).ok()?.states.into_owned();
             machine.with_role(Role::Hidden).for_each(|l| drop(train.take(l)));
             Some(train)
         });

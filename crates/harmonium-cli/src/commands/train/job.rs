@@ -2,7 +2,7 @@
 
 use super::watch::{INTERRUPTED, Keeper, Levels};
 use crate::args::Common;
-use crate::commands::evaluate::{self, Evaluation};
+use crate::commands::evaluate::{self, Evaluation, Rows};
 use crate::commands::sample;
 use crate::config::Config;
 use crate::error::{Context, Failure, Result};
@@ -32,7 +32,9 @@ const SPLIT_FROM: usize = 500;
 pub(super) struct Job {
     config: Config,
     run: Run,
+    /// The data; the entries of the training part stand in `data` only.
     set: Dataset,
+    data: Data,
     machine: Machine,
     layout: Layout,
     checkpoint: Option<Archive>,
@@ -41,40 +43,45 @@ pub(super) struct Job {
 impl Job {
     /// A new run.
     pub(super) fn new(mut config: Config, run: Run, common: &Common) -> Result<Self> {
-        let set = load(&mut config)?;
+        let mut set = load(&mut config)?;
         let (machine, layout) = machine_for(&mut config.machine, &set.train)?;
-        let data = layout.data(&machine, &set.train)?;
+        // Standard input cannot be read again: the run will keep a copy.
+        let input = (config.data.name.as_deref() == Some("-")).then(|| set.train.clone());
+        let data = layout.take_data(&machine, &mut set.train)?;
         config.train = settings(config.train, &machine, &data, config.run.time_budget, &|| false)?;
         run.create(common.force)?;
-        keep_stdin(&mut config, &set, &run)?;
+        if let Some(train) = input {
+            keep_input(&mut config, &train, set.test.as_ref(), &run)?;
+        }
         run::write(&run.config(), true, config.text()?.as_bytes())?;
-        Ok(Self { config, run, set, machine, layout, checkpoint: None })
+        Ok(Self { config, run, set, data, machine, layout, checkpoint: None })
     }
 
     /// A run that goes on.
     pub(super) fn resume(run: Run, _: &Common) -> Result<Self> {
         let mut config = Config::read(&run.config())?;
-        let set = load(&mut config)?;
+        let mut set = load(&mut config)?;
         let (machine, layout) = machine_for(&mut config.machine, &set.train)?;
+        let data = layout.take_data(&machine, &mut set.train)?;
         let path = Keeper::path(&run);
         let checkpoint = match path.is_file() {
             true => Some(Archive::load(&path).context("the checkpoint of this run")?),
             false => None,
         };
-        Ok(Self { config, run, set, machine, layout, checkpoint })
+        Ok(Self { config, run, set, data, machine, layout, checkpoint })
     }
 
     /// Trains, judges, tells.
     pub(super) fn run(self, common: &Common) -> Result {
         let start = Instant::now();
-        let data = self.layout.data(&self.machine, &self.set.train)?;
+        let data = &self.data;
         let valid = self.set.valid.as_ref().map(|t| self.layout.data(&self.machine, t)).transpose()?;
         let stop = Stop::listen()?;
         let mut trainer = match &self.checkpoint {
             Some(archive) => {
-                Trainer::resume(self.machine.clone(), &data, archive).context(self.run.dir.display())?
+                Trainer::resume(self.machine.clone(), data, archive).context(self.run.dir.display())?
             }
-            None => self.start(&data, &stop, common)?,
+            None => self.start(data, &stop, common)?,
         };
         if let Some(valid) = &valid {
             trainer = trainer.with_valid(valid)?;
@@ -83,7 +90,7 @@ impl Job {
             self.introduce(&trainer);
         }
         let provenance = self.provenance();
-        let reason = self.train(&mut trainer, &data, &provenance, stop, common)?;
+        let reason = self.train(&mut trainer, data, &provenance, stop, common)?;
         let trained = start.elapsed().as_secs_f64();
         if reason == INTERRUPTED {
             if !common.quiet {
@@ -199,10 +206,6 @@ impl Job {
         common: &Common,
     ) -> Result {
         let machine = trainer.result();
-        let (name, table) = match &self.set.test {
-            Some(test) => ("test", test),
-            None => ("training", &self.set.train),
-        };
         if !common.quiet {
             say!("trained for {}: {reason}", duration(trained));
         }
@@ -214,8 +217,11 @@ impl Job {
             lost = metrics.notice(&event, trainer).err().or(lost.take());
         };
         let effort = evaluate::Effort::after_training();
-        let evaluation =
-            evaluate::judge(&machine, &self.layout, table, name, &effort, common, &mut heard);
+        let (name, rows) = match &self.set.test {
+            Some(test) => ("test", Rows::new(&machine, &self.layout, test)),
+            None => ("training", Ok(Rows::of_data(&machine, &self.data))),
+        };
+        let evaluation = rows.and_then(|rows| rows.judge(name, &effort, common, &mut heard));
         lost.map_or(Ok(()), Err)?;
         // The model is there, whether or not its likelihood can be had.
         let evaluation = match evaluation {
@@ -306,7 +312,8 @@ pub(crate) fn load(config: &mut Config) -> Result<Dataset> {
     let data = &mut config.data;
     let seed = *data.seed.get_or_insert(config.train.seed.unwrap_or(0));
     let name = data.name.clone().ok_or_else(|| Failure::usage("the configuration names no data"))?;
-    let mut set = data.read.load(&name, seed)?;
+    // Machines learn in single precision.
+    let mut set = data.read.load_single(&name, seed)?;
     let parsed = DataName::parse(&name)?;
     let from_file = !matches!(parsed.source, Source::Generated(_));
     if let Some(test) = &data.test {
@@ -342,15 +349,12 @@ fn lasting(name: &str, parsed: &DataName) -> String {
     }
 }
 
-/// Standard input cannot be read again: the run keeps a copy.
-fn keep_stdin(config: &mut Config, set: &Dataset, run: &Run) -> Result {
-    if config.data.name.as_deref() != Some("-") {
-        return Ok(());
-    }
+/// Keeps a copy of what came from standard input.
+fn keep_input(config: &mut Config, train: &Table, test: Option<&Table>, run: &Run) -> Result {
     let path = run.dir.join("data.csv");
-    harmonium_data::write_csv(&path, &set.train)?;
+    harmonium_data::write_csv(&path, train)?;
     config.data.split = Some("0".into());
-    if let Some(test) = &set.test {
+    if let Some(test) = test {
         let path = run.dir.join("test.csv");
         harmonium_data::write_csv(&path, test)?;
         config.data.test = Some(path.display().to_string());
