@@ -1,6 +1,6 @@
 //! Centred and standardised coordinates: other parameters of the same model.
 
-use super::init::Marginals;
+use super::init::{Marginals, spare_variance};
 use super::{Data, Form};
 use crate::machine::Parameters;
 use crate::{Archive, Kind, Machine, Real, Result, Role};
@@ -24,6 +24,33 @@ pub struct Coordinates<T = f32> {
     started: bool,
 }
 
+/// Mean μ and scale s of measured columns: with $z = (v-\mu)/s$ a Gaussian unit has $\tilde\gamma = s^2\gamma$ and
+/// $\tilde\theta = s(\theta - \mu\gamma)$, in which one learning rate fits columns of any unit.
+pub(super) struct Units<'a, T> {
+    centre: &'a [T],
+    scale: &'a [T],
+}
+
+impl<T: Real> Units<'_, T> {
+    /// The gradient for $\tilde\theta$ (row 0) or $\tilde\gamma$ (row 1) of unit `j` from those for θ and γ.
+    pub(super) fn gradient(&self, row: usize, j: usize, plain: impl Fn(usize) -> f64) -> f64 {
+        let (mu, s) = (self.centre[j].f64(), self.scale[j].f64());
+        match row {
+            0 => plain(0) / s,
+            _ => (plain(1) + mu * plain(0)) / (s * s),
+        }
+    }
+
+    /// The change of θ (row 0) or γ (row 1) from that of $\tilde\theta$ or $\tilde\gamma$, after γ has `moved`.
+    pub(super) fn change(&self, row: usize, j: usize, by: T, moved: T) -> T {
+        let (mu, s) = (self.centre[j], self.scale[j]);
+        match row {
+            0 => by / s + mu * moved,
+            _ => by / (s * s),
+        }
+    }
+}
+
 impl<T: Real> Coordinates<T> {
     /// Coordinates of this form: visible offsets and scales from the data, once and for all; hidden ones
     /// follow with [`follow`](Self::follow).
@@ -42,8 +69,14 @@ impl<T: Real> Coordinates<T> {
         if form != Form::Plain {
             for l in (0..machine.len()).filter(|&l| machine.role(l) != Role::Hidden) {
                 let m = Marginals::new(machine, data, l)?;
+                let measured = machine.layer(l).kind() == Kind::Gaussian;
                 for j in 0..m.sum.len() {
-                    out.set(l, j, m.mean(j), m.variance(j));
+                    let (mean, variance) = (m.mean(j), m.variance(j));
+                    out.set(l, j, mean, variance);
+                    if form == Form::Standardised && measured {
+                        // Columns come in any unit: what is added must have it, too.
+                        out.scale[l][j] = T::of((variance + spare_variance(mean)).sqrt());
+                    }
                 }
             }
         }
@@ -61,6 +94,13 @@ impl<T: Real> Coordinates<T> {
     /// Scales of layer `l`.
     pub fn scale(&self, l: usize) -> &[T] {
         &self.scale[l]
+    }
+
+    /// The units that the columns of layer `l` are measured in, where its γ and θ are to be learned in standard ones.
+    pub(super) fn units(&self, l: usize, machine: &Machine<T>) -> Option<Units<'_, T>> {
+        let measured = machine.layer(l).kind() == Kind::Gaussian && machine.role(l) == Role::Visible;
+        let standard = self.form == Form::Standardised && measured;
+        standard.then(|| Units { centre: &self.centre[l], scale: &self.scale[l] })
     }
 
     fn set(&mut self, l: usize, j: usize, mean: f64, variance: f64) {

@@ -158,8 +158,7 @@ fn fitted<T: Real>(kind: Kind, m: &Marginals) -> Array2<T> {
     for j in 0..width {
         let logit = |x: f64, n: f64| ((x + 1.0) / (n - x + 1.0)).ln();
         let (total, mean) = (m.total[j], m.mean(j));
-        // A variance that cannot vanish: a column may be constant.
-        let variance = m.variance(j) + 1e-3 * (mean * mean + 1e-3);
+        let variance = m.variance(j) + spare_variance(mean);
         match kind {
             Kind::Binary => p[[0, j]] = T::of(logit(m.sum[j], total)),
             Kind::Spin => p[[0, j]] = T::of(0.5 * logit(0.5 * (m.sum[j] + total), total)),
@@ -187,6 +186,11 @@ fn fitted<T: Real>(kind: Kind, m: &Marginals) -> Array2<T> {
         }
     }
     p
+}
+
+/// What is added to the variance of a measured column, so that it cannot vanish: a column may be constant.
+pub(super) fn spare_variance(mean: f64) -> f64 {
+    1e-3 * (mean * mean + 1e-3)
 }
 
 /// Whether every weight of the machine is zero: it has not been given a start yet.

@@ -210,7 +210,14 @@ impl<T: Real> Stepper<T> {
         let (positive, negative) = (&phases.positive.layers()[l], &phases.negative.layers()[l]);
         let n = theta.ncols();
         let (mut product, mut before) = (0.0, 0.0);
-        for row in 0..theta.nrows() {
+        let units = phases.coordinates.units(l, old);
+        // θ moves with what γ has moved: γ comes first.
+        let mut moved = vec![T::zero(); n];
+        let mut rows: Vec<usize> = (0..theta.nrows()).collect();
+        if units.is_some() {
+            rows.reverse();
+        }
+        for row in rows {
             let linear = linear_rows(kind).contains(&row);
             let pull = match self.regulariser.target {
                 Some(target) if linear && old.role(l) == Role::Hidden => {
@@ -220,7 +227,9 @@ impl<T: Real> Stepper<T> {
             };
             let mut delta: Vec<T> = (0..n)
                 .map(|j| {
-                    let g = step.wt * (positive[[row, j]] - negative[[row, j]]).f64();
+                    let gap = |row: usize| (positive[[row, j]] - negative[[row, j]]).f64();
+                    let g =
+                        step.wt * units.as_ref().map_or_else(|| gap(row), |u| u.gradient(row, j, gap));
                     let pulled = pull.map_or(0.0, |(s, t)| s * (t - mean(kind, positive, j).f64()));
                     T::of(g + pulled)
                 })
@@ -240,10 +249,12 @@ impl<T: Real> Stepper<T> {
             for j in 0..n {
                 let shift = if linear { T::of(shifts[j]) } else { T::zero() };
                 let was = theta[[row, j]];
-                let mut is = was + (delta[j] - shift);
+                let change = units.as_ref().map_or(delta[j], |u| u.change(row, j, delta[j], moved[j]));
+                let mut is = was + (change - shift);
                 // γ stays positive: it may halve in one update, no more.
                 if !linear && kind.params()[row].starts_with("gamma") {
                     is = is.max(T::of(0.5) * was);
+                    moved[j] = is - was;
                 }
                 norms.change += (is - was).f64().powi(2);
                 new.layer_mut(l).params_mut()[[row, j]] = is;
