@@ -322,6 +322,11 @@ fn mixed_columns_and_gaps_train_one_machine() {
     assert_eq!(kinds, ["Gaussian", "Potts(3)", "Binary", "Binomial(3)", "Binary"]);
     assert!(place.read("run/config.toml").contains("form = \"standardised\""));
     let csv = place.ok("sample run -n 4 --clamp colour=blue --clamp smokes=yes --sweeps 50");
+    // Measured numbers with the digits that single precision has.
+    assert!(csv.lines().skip(1).all(|l| l.split(',').next().unwrap().len() <= 11), "{csv}");
+    // Rows with gaps are left out of the figures, which would show them as zeros.
+    place.ok("report run -q");
+    assert!(place.read("run/report.html").contains("(51 rows against"));
     assert!(csv.lines().skip(1).all(|l| l.contains("blue,yes")), "{csv}");
 }
 

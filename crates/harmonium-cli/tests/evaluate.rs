@@ -95,7 +95,7 @@ fn the_report_draws_what_was_evaluated() {
     );
     let doubted = curve();
     assert!(doubted.contains("not converged") && !quick.contains("not converged"));
-    assert!(place.read("run/report.html").contains("evaluate RUN --along"));
+    assert!(place.read("run/report.html").contains("<code>harmonium evaluate RUN --along</code>"));
     let mut first = lines(&records)[0].clone();
     first["log_likelihood"]["mean"] = (-50.0).into();
     let rest: String = records.lines().skip(1).map(|l| format!("{l}\n")).collect();

@@ -350,8 +350,8 @@ fn values(layer: &Layer, batch: &Batch<f32>) -> Values {
         }
         Batch::Reals(reals) => {
             let mut out = hd::Matrix::zeros(rows, cols);
-            reals.indexed_iter().for_each(|((r, j), &x)| out.set(r, j, f64::from(x)));
-            Values::Reals(out)
+            reals.indexed_iter().for_each(|((r, j), &x)| out.set(r, j, x));
+            Values::Singles(out)
         }
     }
 }

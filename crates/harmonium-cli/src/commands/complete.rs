@@ -209,7 +209,8 @@ fn set(values: &mut Values, r: usize, j: usize, x: f64) {
     match values {
         Values::Bits(bits) => bits.set(r, j, x > 0.0),
         Values::Codes(codes) => codes.set(r, j, x as u32),
-        Values::Reals(reals) => reals.set(r, j, x),
+        // A filled number has no more digits than can be meant.
+        Values::Reals(reals) => reals.set(r, j, format!("{x:.5e}").parse().unwrap_or(x)),
         Values::Singles(reals) => reals.set(r, j, x as f32),
     }
 }

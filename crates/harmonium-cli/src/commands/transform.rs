@@ -7,7 +7,7 @@ use crate::error::{Failure, Result};
 use crate::model::Model;
 use clap::Args;
 use harmonium::{Machine, Role, States};
-use harmonium_data::{Column, Kind, Schema, Table, Values};
+use harmonium_data::{Column, Kind, Matrix, Schema, Table, Values};
 use ndarray::{Array2, Axis, concatenate};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -83,8 +83,8 @@ fn features(machine: &Machine, states: &States, inputs: bool) -> Result<Table> {
     let all = concatenate(Axis(1), &views).map_err(|e| Failure::new(e.to_string()))?;
     let schema = Arc::new(Schema { columns, shape: None });
     let mut table = Table::zeros(schema, all.nrows());
-    if let Values::Reals(matrix) = &mut table.blocks_mut()[0].values {
-        all.indexed_iter().for_each(|((r, j), &x)| matrix.set(r, j, f64::from(x)));
-    }
+    let mut matrix = Matrix::zeros(all.nrows(), all.ncols());
+    all.indexed_iter().for_each(|((r, j), &x)| matrix.set(r, j, x));
+    table.blocks_mut()[0].values = Values::Singles(matrix);
     Ok(table)
 }

@@ -9,6 +9,7 @@ mod weights;
 pub(crate) use page::page;
 
 use crate::args::Common;
+use crate::commands::evaluate::Rows;
 use crate::commands::{sample, train};
 use crate::config::Config;
 use crate::error::Result;
@@ -59,7 +60,12 @@ pub(crate) fn sections(model: &Model, run: &Run, common: &Common) -> Result<Vec<
     let samples = model.layout.table(&model.machine, chains.states())?;
     let step = set.train.rows().div_ceil(SAMPLES).max(1);
     let rows = set.train.select(&(0..set.train.rows()).step_by(step).collect::<Vec<_>>())?;
-    let (data, _) = model.layout.states(&model.machine, &rows)?;
+    // What is missing would be drawn as zeros: figures show whole rows, where there are some.
+    let whole = Rows::new(&model.machine, &model.layout, &rows)?;
+    let data = match whole.whole.is_empty() {
+        true => model.layout.states(&model.machine, &rows)?.0,
+        false => whole.states.into_owned(),
+    };
     let kept = run.kept().into_iter();
     let trajectory = kept.map(|(_, file)| model.checkpoint(&file)).collect::<Result<_>>()?;
     let m = Material {

@@ -49,12 +49,8 @@ pub(crate) fn page(model: &Model, run: &Run, sections: &[Section]) -> Result<Str
     tiles(&mut out, model, &evaluation);
     verdict(&mut out, &evaluation);
     for s in sections {
-        let _ = write!(
-            out,
-            "<h2>{}</h2><p>{}</p><div class=\"figures\">",
-            escape(s.title),
-            escape(&s.words)
-        );
+        let _ =
+            write!(out, "<h2>{}</h2><p>{}</p><div class=\"figures\">", escape(s.title), prose(&s.words));
         for (name, figure) in &s.figures {
             let caption = caption(name);
             let _ = write!(
@@ -77,6 +73,18 @@ pub(crate) fn page(model: &Model, run: &Run, sections: &[Section]) -> Result<Str
         env!("CARGO_PKG_VERSION")
     );
     Ok(out)
+}
+
+/// Words for the page, with what stands between backticks as code.
+fn prose(words: &str) -> String {
+    let mut out = String::new();
+    for (i, piece) in escape(words).split('`').enumerate() {
+        match i % 2 {
+            0 => out += piece,
+            _ => out += &format!("<code>{piece}</code>"),
+        }
+    }
+    out
 }
 
 /// What is said below a figure.
@@ -153,9 +161,9 @@ fn verdict(out: &mut String, evaluation: &Value) {
         ),
     };
     let _ =
-        write!(out, "<div class=\"verdict{class}\"><b>{}</b>: {}<ul>", escape(word), escape(sentence));
+        write!(out, "<div class=\"verdict{class}\"><b>{}</b>: {}<ul>", escape(word), prose(sentence));
     for reason in evaluation["reasons"].as_array().into_iter().flatten().filter_map(Value::as_str) {
-        let _ = write!(out, "<li>{}</li>", escape(reason));
+        let _ = write!(out, "<li>{}</li>", prose(reason));
     }
     out.push_str("</ul></div>");
 }

@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::figure::{Chart, Figure, image_grid, rows};
 use crate::linalg::principal;
 use crate::picture;
-use harmonium::{Machine, Role, States};
+use harmonium::{Kind, Machine, Role, States};
 use harmonium_data::Table;
 use ndarray::{Array2, Axis, concatenate};
 
@@ -85,7 +85,17 @@ fn dense(machine: &Machine, states: &States) -> Result<Array2<f64>> {
 
 pub(super) fn section(m: &Material<'_>) -> Result<Section> {
     let machine = &m.model.machine;
-    let (x, y) = (dense(machine, &m.data)?, dense(machine, &m.sampled)?);
+    let (mut x, mut y) = (dense(machine, &m.data)?, dense(machine, &m.sampled)?);
+    let measured = machine.with_role(Role::Visible).any(|l| machine.layer(l).kind() == Kind::Gaussian);
+    if measured {
+        // Columns in different units in one figure: each in units of its own spread.
+        for j in 0..x.ncols() {
+            let spread = x.column(j).std(0.0);
+            let unit = if spread > 0.0 { spread } else { 1.0 };
+            x.column_mut(j).mapv_inplace(|x| x / unit);
+            y.column_mut(j).mapv_inplace(|y| y / unit);
+        }
+    }
     let mut figures = Vec::new();
     let (mean, axes) = principal(x.view(), 4);
     let project = |x: &Array2<f64>, i: usize, j: usize| -> Vec<(f64, f64)> {
@@ -114,9 +124,10 @@ pub(super) fn section(m: &Material<'_>) -> Result<Section> {
     figures.push(("second-moments".into(), chart.points(second, 1.3, 2, None).svg()));
     let words = format!(
         "Principal components of the data with the samples laid over them: a cloud without samples is a mode that is \
-         missing. Means agree with correlation {r1:.3}, covariances with {r2:.3} ({} rows against {} samples).",
+         missing. Means agree with correlation {r1:.3}, covariances with {r2:.3} ({} rows against {} samples{}).",
         x.nrows(),
-        y.nrows()
+        y.nrows(),
+        if measured { "; every column in units of its standard deviation" } else { "" }
     );
     Ok(Section { title: "Do the samples resemble the data?", words, figures })
 }

@@ -197,7 +197,13 @@ impl Table {
         let code = match block.kind {
             Kind::Spin => (number > 0.0) as usize,
             Kind::Binary | Kind::Categorical => number as usize,
-            _ => return Cow::Owned(number.to_string()),
+            _ => {
+                return Cow::Owned(match &block.values {
+                    // No digits that single precision does not have.
+                    Values::Singles(reals) => reals.get(row, col).to_string(),
+                    _ => number.to_string(),
+                });
+            }
         };
         match categories.get(code) {
             Some(name) => Cow::Borrowed(name),

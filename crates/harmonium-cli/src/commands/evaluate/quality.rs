@@ -117,9 +117,13 @@ impl Quality {
         let s = &self.samples;
         out.push("samples against these rows:".into());
         let [a, b, c] = &s.moments;
+        // Undefined where nothing varies, as the means of balanced data.
+        let number = |x: f64| if x.is_finite() { format!("{x:.3}") } else { "–".into() };
         out.push(format!(
-            "  · means, covariances, third moments correlate {:.3}, {:.3}, {:.3}",
-            a.correlation, b.correlation, c.correlation
+            "  · means, covariances, third moments correlate {}, {}, {}",
+            number(a.correlation),
+            number(b.correlation),
+            number(c.correlation)
         ));
         out.push(format!(
             "  · nearest-neighbour adversarial accuracy {:.3} (0.5 is ideal)",
@@ -140,7 +144,8 @@ impl Quality {
             ));
         }
         out.extend(self.pseudo.map(|p| format!("pseudo-log-likelihood {p:.3} nats per row")));
-        if let Some((gap, err)) = self.gap {
+        // Rows of the training have no gap to themselves.
+        if let Some((gap, err)) = self.gap.filter(|gap| gap.0 != 0.0) {
             out.push(format!(
                 "free energy of these rows above that of the training: {gap:.3} ± {:.3} nats",
                 1.96 * err
