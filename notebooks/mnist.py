@@ -24,7 +24,7 @@ print(data.train, train.shape, train.dtype)
 # %%
 machine = hm.Machine.rbm(hm.Binary(784), hm.Binary(64))
 run = machine.train(
-    train, estimator="pcd", sweeps=1, chains=100, batch=100, updates=1200, learning_rate=0.1, seed=1, evaluate_every=200,
+    train, estimator="pcd", sweeps=1, chains=100, batch=100, updates=4000, learning_rate=0.1, seed=1, evaluate_every=500,
     progress=False,
 )  # fmt: skip
 print(run.reason, f"{run.seconds:.1f} s")
