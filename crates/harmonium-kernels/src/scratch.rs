@@ -11,15 +11,12 @@ pub(crate) struct Buffers {
     words: Vec<u64>,
     columns: Vec<u64>,
     reals: Vec<f32>,
-    table: Vec<Row>,
-    narrow: Vec<Row>,
-    wide: Vec<Wide>,
+    sums: Sums,
     strip: Vec<Strip>,
-    strip_sums: Sums,
 }
 
 /// The first `len` elements of `buffer`, with whatever they held.
-fn first<T: Clone + Default>(buffer: &mut Vec<T>, len: usize) -> &mut [T] {
+pub(crate) fn first<T: Clone + Default>(buffer: &mut Vec<T>, len: usize) -> &mut [T] {
     if buffer.len() < len {
         buffer.resize(len, T::default());
     }
@@ -41,15 +38,16 @@ impl Buffers {
     }
     /// `rows` rows of a strip, and what its sums need.
     pub(crate) fn strip(&mut self, rows: usize) -> (&mut Sums, &mut [Strip]) {
-        (&mut self.strip_sums, first(&mut self.strip, rows))
+        (&mut self.sums, first(&mut self.strip, rows))
     }
     /// Cache lines for sums of any type.
     pub(crate) fn lines(&mut self, len: usize) -> &mut [Row] {
-        first(&mut self.narrow, len)
+        first(&mut self.sums.narrow, len)
     }
     /// A table and the two accumulators of `rows` rows.
     pub(crate) fn sums(&mut self, table: usize, rows: usize) -> (&mut [Row], &mut [Row], &mut [Wide]) {
-        (first(&mut self.table, table), first(&mut self.narrow, rows), first(&mut self.wide, rows))
+        let Sums { table: tables, narrow, wide, .. } = &mut self.sums;
+        (first(tables, table), first(narrow, rows), first(wide, rows))
     }
 }
 

@@ -8,6 +8,7 @@
 #![cfg(all(target_arch = "x86_64", not(miri)))]
 
 use super::vector::{Levels, Wide};
+use crate::scratch::first;
 use std::arch::x86_64::*;
 
 /// Rows of a table, units of a tile.
@@ -119,8 +120,7 @@ pub(super) fn add_levels(
     out: &mut [Wide],
 ) {
     let units = out.len().next_multiple_of(SIDE);
-    table.resize(32 * TABLES, Table::default());
-    sums.resize(32 * units, 0);
+    let (table, sums) = (first(table, 32 * TABLES), first(sums, 32 * units));
     if levels.is_empty() {
         sums.fill(0);
     }

@@ -107,7 +107,7 @@ impl<T: Real> NegativePhase<T> for Fpcd<T> {
         self.chains.sweep(&fast.at(1.0), &Clamps::none(machine), self.params.sweeps)?;
         // The chains' hidden means under the slow parameters are those that the gradient is about.
         context.model.moments_into(self.chains.states(), &averaged(machine), None, out)?;
-        self.update_fast(machine, &context.positive.parameters(), &out.parameters());
+        self.update_fast(machine, &context.positive.parameters(), out.parameters_mut());
         Ok(Info { metrics: vec![("fast_norm", self.fast.norm())] })
     }
 
