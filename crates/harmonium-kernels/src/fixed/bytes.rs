@@ -15,6 +15,8 @@ use std::arch::x86_64::*;
 const SIDE: usize = 16;
 /// Most tiles whose sums stay in registers, for two columns.
 const TILES: usize = 10;
+/// Most units whose sums are made in one go.
+pub(crate) const UNITS: usize = SIDE * TILES;
 /// Tables of a column that are used in one go: the indices of `TILES` tiles then fill 20 KB of the first-level cache.
 const TABLES: usize = 32;
 
@@ -63,9 +65,20 @@ pub(super) fn index(words: &[u64], rows: usize, k: usize) -> Vec<Index> {
     out
 }
 
-/// The tables of the 32 columns: `out[c·stride + t]` for rows 16t…16t+15, those that are absent counting as zero.
+/// The tables of the 32 columns: for each 512 rows, `out[32·c + t]` is for rows 16t…16t+15 of column c, those that are absent
+/// counting as zero.
 #[target_feature(enable = "avx2,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
-fn tables(levels: &[Levels], stride: usize, out: &mut [Table]) {
+pub(super) fn tables(levels: &[Levels], out: &mut Vec<Table>) {
+    let parts = levels.len().div_ceil(SIDE * TABLES);
+    let out = first(out, parts * 32 * TABLES);
+    for (levels, out) in levels.chunks(SIDE * TABLES).zip(out.chunks_exact_mut(32 * TABLES)) {
+        part(levels, out);
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx2,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
+fn part(levels: &[Levels], out: &mut [Table]) {
     // Entry e of group g takes level 4g + b where bit b of e is set; an index of 0x80 gives zero.
     let pick: [[u8; 64]; 4] = std::array::from_fn(|b| {
         std::array::from_fn(|i| if i >> b & 1 == 1 { (4 * (i / 16) + b) as u8 } else { 0x80 })
@@ -81,7 +94,7 @@ fn tables(levels: &[Levels], stride: usize, out: &mut [Table]) {
                 let all = _mm512_broadcast_i32x4(levels);
                 let [a, b, c_, d] = pick.map(|pick| _mm512_shuffle_epi8(all, pick));
                 let sums = _mm512_add_epi8(_mm512_add_epi8(a, b), _mm512_add_epi8(c_, d));
-                let out = &mut out[(SIDE * half + c) * stride + t];
+                let out = &mut out[(SIDE * half + c) * TABLES + t];
                 // SAFETY: a table has 64 bytes, aligned to 64.
                 unsafe { _mm512_store_si512(out.0.as_mut_ptr().cast(), sums) };
             }
@@ -110,47 +123,42 @@ fn turned(square: &[Levels; SIDE]) -> [[__m128i; SIDE]; 2] {
     [half(0), half(1)]
 }
 
-/// out\[i\]\[c\] ← Σ_r v_ri·level_rc for 32 columns, v by the `index` of its bits; the other arguments are buffers.
+/// out\[i\]\[c\] ← Σ_r v_ri·level_rc for 32 columns and the units from `first_unit` on, v by the `index` of its bits, the levels by
+/// their [`tables`]; `sums` is a buffer.
 #[target_feature(enable = "avx2,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vnni")]
 pub(super) fn add_levels(
-    levels: &[Levels],
+    table: &[Table],
+    rows: usize,
     index: &[Index],
-    table: &mut Vec<Table>,
+    first_unit: usize,
     sums: &mut Vec<i32>,
     out: &mut [Wide],
 ) {
-    let units = out.len().next_multiple_of(SIDE);
-    let (table, sums) = (first(table, 32 * TABLES), first(sums, 32 * units));
-    if levels.is_empty() {
+    let (all, tiles) = (rows.div_ceil(SIDE), out.len().div_ceil(SIDE));
+    let units = SIDE * tiles;
+    let sums = first(sums, 32 * units);
+    if rows == 0 {
         sums.fill(0);
     }
-    let (all, tiles) = (levels.len().div_ceil(SIDE), units / SIDE);
-    // The fewest passes over the units, of about equal length.
-    let at_once = tiles.div_ceil(tiles.div_ceil(TILES).max(1));
-    assert_eq!(index.len(), tiles * all, "indices do not fit");
-    for (part, levels) in levels.chunks(SIDE * TABLES).enumerate() {
-        let here = levels.len().div_ceil(SIDE);
-        tables(levels, TABLES, table);
-        for first in (0..tiles).step_by(at_once.max(1)) {
-            let tiles = at_once.min(tiles - first);
-            for c in (0..32).step_by(2) {
-                let tables = [&table[c * TABLES..][..here], &table[(c + 1) * TABLES..][..here]];
-                let (left, right) = sums[c * units..(c + 2) * units].split_at_mut(units);
-                let sums = [
-                    &mut left[SIDE * first..][..SIDE * tiles],
-                    &mut right[SIDE * first..][..SIDE * tiles],
-                ];
-                let index = &index[first * all + part * TABLES..];
-                macro_rules! pair_of {
-                    ($($n:literal)*) => {
-                        match tiles {
-                            $($n => pair::<$n>(tables, index, all, part == 0, sums),)*
-                            _ => unreachable!("at most {TILES} tiles"),
-                        }
-                    };
-                }
-                pair_of!(1 2 3 4 5 6 7 8 9 10);
+    assert!(first_unit.is_multiple_of(SIDE) && out.len() <= UNITS);
+    let index = &index[first_unit / SIDE * all..];
+    for part in 0..all.div_ceil(TABLES) {
+        let here = TABLES.min(all - part * TABLES);
+        let table = &table[part * 32 * TABLES..][..32 * TABLES];
+        for c in (0..32).step_by(2) {
+            let tables = [&table[c * TABLES..][..here], &table[(c + 1) * TABLES..][..here]];
+            let (left, right) = sums[c * units..(c + 2) * units].split_at_mut(units);
+            let index = &index[part * TABLES..];
+            macro_rules! pair_of {
+                ($($n:literal)*) => {
+                    match tiles {
+                        0 => {}
+                        $($n => pair::<$n>(tables, index, all, part == 0, [left, right]),)*
+                        _ => unreachable!("at most {TILES} tiles"),
+                    }
+                };
             }
+            pair_of!(1 2 3 4 5 6 7 8 9 10);
         }
     }
     turn_sums(sums, units, out);

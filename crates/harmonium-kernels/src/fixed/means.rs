@@ -81,6 +81,11 @@ impl Means {
         &self.sums
     }
 
+    /// All rows of block of columns `column`.
+    pub(super) fn strip(&self, column: usize) -> &[Levels] {
+        &self.rounded[column * self.rows..][..self.rows]
+    }
+
     pub(super) fn zeros(range: Range, rows: usize, n: usize) -> Self {
         let rounded = vec![[0; COLUMNS]; n.div_ceil(COLUMNS) * rows];
         Self { range, rows, n, rounded, sums: Vec::new() }

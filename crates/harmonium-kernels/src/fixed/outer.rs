@@ -17,9 +17,6 @@ use crate::prefetch::prefetch;
 use crate::scratch::{self, first};
 use crate::strip::{Columns, map_tasks, split_columns};
 
-/// Rows between a hint and the use of the line.
-const AHEAD: usize = 12;
-
 /// Whether an output is overwritten or added to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Write {
@@ -53,16 +50,17 @@ pub struct Product<'a> {
 /// Columns of a strip.
 pub const WIDTH: usize = 32;
 
-/// Gives `f(j, strip, part)` columns j…j+31 of the sum of the products, one row of the strip for each unit of V, with one of
-/// the `parts` for each strip; columns from n on mean nothing. Strips are made on the threads of the current pool.
+/// Gives `f(j, i, strip, part)` rows i… of columns j…j+31 of the sum of the products, a strip in pieces of some whole
+/// multiples of 32 rows (but for the last) from the first on, with one of the `parts` for each strip; columns from n on
+/// mean nothing. Strips are made on the threads of the current pool. Returns the parts.
 ///
 /// # Panics
 /// If there is no product, the shapes do not fit, or there are more or fewer parts than strips.
-pub fn map_strips<S: Send, R: Send>(
+pub fn map_strips<S: Send>(
     products: &[Product<'_>],
     parts: Vec<S>,
-    f: impl Fn(usize, &[Strip], S) -> R + Send + Sync,
-) -> Vec<R> {
+    f: impl Fn(usize, usize, &[Strip], &mut S) + Send + Sync,
+) -> Vec<S> {
     let (k, n) = (products[0].v.bits(), products[0].means.n);
     for p in products {
         assert_eq!((p.v.bits(), p.means.n), (k, n), "moments: products of other shapes");
@@ -72,17 +70,26 @@ pub fn map_strips<S: Send, R: Send>(
     let isa = Isa::detect();
     let turned: Vec<_> = products.iter().map(|p| Turned::new(isa, p.v)).collect();
     let rows: usize = products.iter().map(|p| p.v.rows()).sum();
-    map_tasks(parts, rows * k * n / 160, |column, part| {
+    let piece = piece(isa, k);
+    map_tasks(parts, rows * k * n / 160, |column, mut part| {
         let mut scratch = scratch::take();
-        let (sums, strip) = scratch.strip(k);
-        let mut write = Write::Set;
-        for (p, v) in products.iter().zip(&turned) {
-            let levels = &p.means.rounded[column * p.v.rows()..][..p.v.rows()];
-            v.add_levels(isa, levels, sums);
-            finish(isa, p, column, &v.ones, &sums.wide[..k], write, strip);
-            write = Write::Add;
+        let (sums, strip) = scratch.strip(piece.min(k));
+        let factors: Vec<_> =
+            products.iter().zip(&turned).map(|(p, v)| (p, v, p.means.strip(column))).collect();
+        for (i, (_, v, levels)) in factors.iter().enumerate() {
+            v.prepare(isa, levels, i, sums);
         }
-        f(WIDTH * column, strip, part)
+        for first in (0..k).step_by(piece) {
+            let strip = &mut strip[..piece.min(k - first)];
+            let mut write = Write::Set;
+            for (i, (p, v, levels)) in factors.iter().enumerate() {
+                v.add_levels(isa, levels, first..first + strip.len(), i, sums);
+                finish(isa, p, column, &v.ones[first..], &sums.wide, write, strip);
+                write = Write::Add;
+            }
+            f(WIDTH * column, first, strip, &mut part);
+        }
+        part
     })
 }
 
@@ -97,15 +104,15 @@ pub fn bits_means(product: Product<'_>, write: Write, out: &mut [f32]) {
         return;
     }
     let isa = Isa::detect();
-    map_strips(&[product], split_columns(out, n, WIDTH), |_, strip, mut out| {
-        copy(isa, strip, write, &mut out);
+    map_strips(&[product], split_columns(out, n, WIDTH), |_, first, strip, out| {
+        copy(isa, strip, first, write, out);
     });
 }
 
 multiversion! {
-    fn copy(strip: &[Strip], write: Write, out: &mut Columns<'_, f32>) {
+    fn copy(strip: &[Strip], first: usize, write: Write, out: &mut Columns<'_, f32>) {
         for (i, strip) in strip.iter().enumerate() {
-            let out = out.row(i);
+            let out = out.row(first + i);
             match (write, <&mut [f32; WIDTH]>::try_from(&mut *out)) {
                 (Write::Set, Ok(out)) => *out = strip.0,
                 (Write::Set, Err(_)) => out.copy_from_slice(&strip.0[..out.len()]),
@@ -114,6 +121,17 @@ multiversion! {
             }
         }
     }
+}
+
+/// Rows of a piece of a strip: with tables in registers few, so that all that is made of them stays in the first two levels of
+/// cache; else all, for tables in memory are made anew for every piece.
+fn piece(isa: Isa, k: usize) -> usize {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    if isa.level() == Level::Avx512 {
+        return bytes::UNITS;
+    }
+    let _ = isa;
+    k.max(1)
 }
 
 /// The states with the rows of the batch as inputs.
@@ -133,8 +151,9 @@ pub(crate) struct Sums {
     pub(crate) table: Vec<Row>,
     pub(crate) narrow: Vec<Row>,
     pub(crate) wide: Vec<Wide>,
+    /// For each product.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    tables: Vec<bytes::Table>,
+    tables: Vec<Vec<bytes::Table>>,
     /// By columns.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     columns: Vec<i32>,
@@ -165,20 +184,40 @@ impl Turned {
         }
     }
 
-    /// sums.wide\[i\] ← Σ_r v_ri·level_r.
-    fn add_levels(&self, isa: Isa, levels: &[Levels], sums: &mut Sums) {
-        let k = self.ones.len();
-        let wide = first(&mut sums.wide, k);
+    /// Makes what all pieces of a strip share, for the product of this number.
+    fn prepare(&self, isa: Isa, levels: &[Levels], number: usize, sums: &mut Sums) {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if isa.level() == Level::Avx512 {
-            // SAFETY: an `Isa` of this level exists only if its features were detected.
-            unsafe {
-                bytes::add_levels(levels, &self.index, &mut sums.tables, &mut sums.columns, wide);
+            if sums.tables.len() <= number {
+                sums.tables.resize_with(number + 1, Vec::new);
             }
+            // SAFETY: an `Isa` of this level exists only if its features were detected.
+            unsafe { bytes::tables(levels, &mut sums.tables[number]) };
+        }
+        let _ = (isa, levels, number, sums);
+    }
+
+    /// sums.wide\[i\] ← Σ_r v_ri·level_r for some units i, counted from the first of them.
+    fn add_levels(
+        &self,
+        isa: Isa,
+        levels: &[Levels],
+        units: std::ops::Range<usize>,
+        number: usize,
+        sums: &mut Sums,
+    ) {
+        let k = self.ones.len();
+        let wide = first(&mut sums.wide, units.len());
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        if isa.level() == Level::Avx512 {
+            let (tables, columns) = (&sums.tables[number], &mut sums.columns);
+            // SAFETY: an `Isa` of this level exists only if its features were detected.
+            unsafe { bytes::add_levels(tables, self.rows, &self.index, units.start, columns, wide) };
             return;
         }
+        let _ = number;
         wide.fill(Wide::default());
-        let (table, narrow) = (first(&mut sums.table, ENTRIES), first(&mut sums.narrow, k));
+        let (table, narrow) = (first(&mut sums.table, ENTRIES), first(&mut sums.narrow, wide.len()));
         for (q, (words, levels)) in self.words.chunks_exact(k.max(1)).zip(levels.chunks(64)).enumerate()
         {
             let last = 64 * (q + 1) >= self.rows;
@@ -188,8 +227,8 @@ impl Turned {
             for (row, levels) in wide_levels.iter_mut().zip(levels) {
                 row.0.iter_mut().zip(levels).for_each(|(x, level)| *x = i16::from(*level));
             }
-            let w = &wide_levels[..levels.len()];
-            if k < 48 {
+            let (w, words) = (&wide_levels[..levels.len()], &words[units.clone()]);
+            if words.len() < 48 {
                 add_words::<4>(isa, w, words, mode, table, narrow, wide);
             } else {
                 add_words::<5>(isa, w, words, mode, table, narrow, wide);
@@ -222,8 +261,8 @@ multiversion! {
     fn scaled(sums: &[Wide], ones: &[u32], line: (f32, f32), offset: &[f32; 32], write: Write, strip: &mut [Strip]) {
         let (scale, shift) = line;
         for (i, (&ones, strip)) in ones.iter().zip(strip).enumerate() {
-            // A hint to the processor, and to the compiler, which else takes eight rows at a time, by gathering.
-            prefetch(sums, i + AHEAD);
+            // Not for the processor, but for the compiler, which else takes eight rows at a time, by gathering.
+            prefetch(sums, i);
             let sums = &sums[i];
             let constant = shift * ones as f32;
             let mut x = Strip::default();
@@ -263,9 +302,13 @@ mod tests {
                 }
             }
             for isa in Isa::all() {
-                let mut sums = Sums::default();
-                Turned::new(isa, v).add_levels(isa, &levels, &mut sums);
-                prop_assert!(sums.wide[..k] == want, "{}", isa.name());
+                let (mut sums, turned) = (Sums::default(), Turned::new(isa, v));
+                turned.prepare(isa, &levels, 1, &mut sums);
+                for first in (0..k).step_by(piece(isa, k)) {
+                    let units = first..k.min(first + piece(isa, k));
+                    turned.add_levels(isa, &levels, units.clone(), 1, &mut sums);
+                    prop_assert!(sums.wide[..units.len()] == want[units], "{}", isa.name());
+                }
             }
         }
     }

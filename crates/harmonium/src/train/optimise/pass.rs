@@ -130,7 +130,7 @@ impl<T: Real> Pass<'_, T> {
             )*};
         }
         // Constant widths are worth their code: loops over them are unrolled, and nothing is checked inside.
-        in_steps_of!(32 4 1);
+        in_steps_of!(32 16 4 1);
     }
 
     /// Some cells of row `i`, by the rule of the optimiser.
@@ -249,11 +249,11 @@ fn array_of_mut<T, const N: usize>(x: &mut [T]) -> &mut [T; N] {
 /// The sum of the elements, halves onto halves.
 #[inline(always)]
 fn sum<T: Real, const N: usize>(x: &[T; N]) -> T {
-    if N != CELLS {
+    if N < 16 {
         return x.iter().copied().sum();
     }
     let (mut a, mut b, mut c) = ([T::zero(); 16], [T::zero(); 8], [T::zero(); 4]);
-    (0..16).for_each(|k| a[k] = x[k] + x[k + 16]);
+    (0..16).for_each(|k| a[k] = if N == 32 { x[k] + x[k + 16] } else { x[k] });
     (0..8).for_each(|k| b[k] = a[k] + a[k + 8]);
     (0..4).for_each(|k| c[k] = b[k] + b[k + 4]);
     (c[0] + c[2]) + (c[1] + c[3])

@@ -56,37 +56,43 @@ impl<T: Real> Loop for Rows<'_, T> {
     }
 }
 
-/// A strip of columns, with the difference of the phases just made.
-pub(super) struct Strip<'a, T> {
-    pub(super) pass: &'a Pass<'a, T>,
-    pub(super) first_column: usize,
-    pub(super) n: usize,
-    pub(super) difference: &'a [fixed::Strip],
-    pub(super) old: &'a [T],
-    pub(super) arrays: Arrays<'a, T>,
+/// Some rows of a strip of columns, with the difference of the phases just made.
+struct Piece<'a, 'b, T> {
+    pass: &'a Pass<'a, T>,
+    first: (usize, usize),
+    n: usize,
+    difference: &'a [fixed::Strip],
+    old: &'a [T],
+    strip: &'a mut Strip<'b, T>,
+}
+
+/// A strip of columns on its way through the pass.
+struct Strip<'a, T> {
+    arrays: Arrays<'a, T>,
+    part: Part<T>,
 }
 
 /// The columns of a strip that are written, where the arrays are there.
-pub(super) struct Arrays<'a, T> {
+struct Arrays<'a, T> {
     new: Columns<'a, T>,
     first: Option<Columns<'a, T>>,
     second: Option<Columns<'a, T>>,
     average: Option<Columns<'a, T>>,
 }
 
-impl<T: Real> Loop for Strip<'_, T> {
-    type Output = Part<T>;
+impl<T: Real> Loop for Piece<'_, '_, T> {
+    type Output = ();
 
     #[inline(always)]
-    fn run(mut self) -> Part<T> {
+    fn run(self) {
         #[inline(always)]
         fn row<'a, T>(x: &'a mut Option<Columns<'_, T>>, i: usize) -> &'a mut [T] {
             x.as_mut().map_or(&mut [], |x| x.row(i))
         }
-        let (j, n, arrays) = (self.first_column, self.n, &mut self.arrays);
+        let ((first, j), n) = (self.first, self.n);
+        let Strip { arrays, part } = self.strip;
         let width = CELLS.min(n - j);
-        let mut part = Part::new(self.difference.len(), width);
-        for (i, difference) in self.difference.iter().enumerate() {
+        for (i, difference) in (first..).zip(self.difference) {
             arrays.new.prefetch(i + AHEAD);
             prefetch(self.old, (i + AHEAD) * n + j);
             prefetch(self.old, (i + AHEAD) * n + j + width - 1);
@@ -102,11 +108,10 @@ impl<T: Real> Loop for Strip<'_, T> {
                 average: row(&mut arrays.average, i),
             };
             match <&[T; CELLS]>::try_from(difference) {
-                Ok(d) if width == CELLS => self.pass.cells((i, j), (i, 0), d, cells, &mut part),
-                _ => self.pass.row((i, j), (i, 0), &difference[..width], cells, &mut part),
+                Ok(d) if width == CELLS => self.pass.cells((i, j), (i, 0), d, cells, part),
+                _ => self.pass.row((i, j), (i, 0), &difference[..width], cells, part),
             }
         }
-        part
     }
 }
 
@@ -179,9 +184,14 @@ pub(super) fn run<'a, T: Real>(
     if let (Some(p), Some(q)) = (positive.product(c), negative.product(c)) {
         let products = [p, Product { scale: -q.scale, ..q }];
         let old = old.as_slice().expect(STANDARD);
-        return map_strips(&products, written.strips(), |j, difference, arrays| {
-            (0, j, vectorised(Strip { pass, first_column: j, n, difference, old, arrays }))
+        let strips = written.strips().into_iter().enumerate().map(|(k, arrays)| {
+            let part = Part::new(products[0].v.bits(), CELLS.min(n - k * CELLS));
+            Strip { arrays, part }
         });
+        let strips = map_strips(&products, strips.collect(), |j, i, difference, strip| {
+            vectorised(Piece { pass, first: (i, j), n, difference, old, strip });
+        });
+        return strips.into_iter().enumerate().map(|(k, s)| (0, k * CELLS, s.part)).collect();
     }
     let blocks = written.rows(pass, old, (positive.coupling(c), negative.coupling(c)));
     blocks.into_par_iter().map(|block| (block.first_row, 0, vectorised(block))).collect()
