@@ -58,7 +58,19 @@ impl<T> Columns<'_, T> {
         let _ = i;
     }
 
-    /// Row `i`.
+    /// Row `i`, to be read.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    #[inline(always)]
+    pub fn get(&self, i: usize) -> &[T] {
+        let start = i * self.n;
+        assert!(start + self.width <= self.len, "columns: no such row");
+        // SAFETY: in bounds by the assertion; `split_columns` gave these columns to this value alone.
+        unsafe { std::slice::from_raw_parts(self.data.add(start), self.width) }
+    }
+
+    /// Row `i`, to be written.
     ///
     /// # Panics
     /// If there is no such row.

@@ -228,7 +228,7 @@ fn turn_sums(sums: &[i32], units: usize, rows: &mut [Wide]) {
 /// A square of 16 × 16 numbers on its side: pairs, fours, then the four quarters of a register.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn turned_32(x: [__m512i; SIDE]) -> [__m512i; SIDE] {
+pub(super) fn turned_32(x: [__m512i; SIDE]) -> [__m512i; SIDE] {
     let (mut t, mut u, mut out) = (x, x, x);
     for i in (0..SIDE).step_by(2) {
         t[i] = _mm512_unpacklo_epi32(x[i], x[i + 1]);

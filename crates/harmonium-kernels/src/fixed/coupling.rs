@@ -3,6 +3,7 @@
 use super::Side;
 use super::plan::worse;
 use super::quantise::Half;
+use super::rewrite::{self, Rounder, Squares};
 use crate::isa::Isa;
 
 /// The largest bound on the error of a logit, in nats, up to which fixed-point fields are
@@ -23,6 +24,14 @@ pub struct Coupling {
     backward: Half,
     s: i32,
     bound: f32,
+    /// For [`Coupling::rewrite`].
+    squares: Squares,
+}
+
+impl PartialEq for Coupling {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.forward, &self.backward, self.s) == (&other.forward, &other.backward, other.s)
+    }
 }
 
 /// One direction of a [`Coupling`].
@@ -57,6 +66,7 @@ impl Coupling {
             backward: Half::new(b, a.units()),
             s: preferred(a, b),
             bound: 0.0,
+            squares: Squares::default(),
         };
         let zeros = vec![0.0; a.units() * b.units()];
         coupling.refresh(&zeros);
@@ -70,21 +80,44 @@ impl Coupling {
     /// # Panics
     /// If the length does not fit.
     pub fn refresh(&mut self, w: &[f32]) {
-        let (a, b) = (self.forward.source, self.backward.source);
-        assert_eq!(w.len(), a.units() * b.units(), "refresh: weights do not fit the layers");
+        let weights = self.forward.source.units() * self.backward.source.units();
+        assert_eq!(w.len(), weights, "refresh: weights do not fit the layers");
         let isa = Isa::detect();
         // The largest block sum in nats is the same whatever step it was measured with (scaling by powers of
         // two is exact), so a second pass happens only when the step changes.
         loop {
             self.forward.quantise(isa, w, false, self.s);
             self.backward.quantise(isa, w, true, self.s);
-            let s = fitting(preferred(a, b), self.forward.largest().max(self.backward.largest()));
-            if s == self.s {
+            if self.settle() {
                 break;
             }
-            self.s = s;
         }
+    }
+
+    /// Whether the weights have been rounded to the step that they ask for; takes that step otherwise.
+    fn settle(&mut self) -> bool {
+        let preferred = preferred(self.forward.source, self.backward.source);
+        let s = fitting(preferred, self.forward.largest().max(self.backward.largest()));
         self.bound = worse(self.forward().bound, self.backward().bound);
+        std::mem::replace(&mut self.s, s) == s
+    }
+
+    /// Takes over new weights in strips of 32 columns, one [`Rounder`] for each, which may work on different threads; then call
+    /// [`Coupling::rewritten`]. The result is that of [`Coupling::refresh`], for which weights in the cache need not be read
+    /// again. `None` if an end is a Potts layer.
+    pub fn rewrite(&mut self) -> Option<Vec<Rounder<'_>>> {
+        rewrite::rounders(&mut self.forward, &mut self.backward, &mut self.squares, self.s)
+    }
+
+    /// Ends [`Coupling::rewrite`], all the strips of `w` having been given.
+    ///
+    /// # Panics
+    /// If the length does not fit.
+    pub fn rewritten(&mut self, w: &[f32]) {
+        rewrite::finish(&mut self.backward, &self.squares, self.s);
+        if !self.settle() {
+            self.refresh(w);
+        }
     }
 
     /// The weights are rounded to multiples of 2^-this.

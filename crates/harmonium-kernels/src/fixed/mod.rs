@@ -18,6 +18,7 @@ mod outer;
 mod outputs;
 mod plan;
 mod quantise;
+mod rewrite;
 mod table;
 mod vector;
 
@@ -26,6 +27,7 @@ pub use field::{Field, Input, States};
 pub use means::{Means, Range};
 pub(crate) use outer::Sums;
 pub use outer::{Product, Strip, WIDTH, Write, bits_means, map_strips};
+pub use rewrite::Rounder;
 pub(crate) use vector::{Row, Wide};
 
 /// A layer as one end of a coupling.

@@ -1,6 +1,10 @@
 //! The walk over the weights of 32 columns that rounds them and plans their sums.
 
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod x86;
+
 use super::vector::Row;
+use crate::isa::{Isa, Level};
 
 /// The sums of a block end a run here: add them to the 32-bit sums.
 pub(super) const FLUSH: u8 = 1;
@@ -21,13 +25,13 @@ pub(super) const TILE: usize = 32;
 
 /// One number per column.
 #[repr(C, align(64))]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Columns(pub(super) [f32; 32]);
 
 pub(super) const ZERO: Columns = Columns([0.0; 32]);
 
 /// What rounding found out about 32 columns.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Column {
     /// Σ_i ŵ_i, which the sum over spins needs.
     pub(super) total: [i32; 32],
@@ -41,12 +45,61 @@ pub(super) struct Column {
     pub(super) overflow: bool,
 }
 
+/// A 4 × 4 square on its side.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[inline(always)]
+pub(super) fn transposed(a: &[f32; 4], b: &[f32; 4], c: &[f32; 4], d: &[f32; 4]) -> [[f32; 4]; 4] {
+    use std::arch::x86_64::*;
+    let mut out = [[0.0; 4]; 4];
+    // SAFETY: SSE is part of x86-64; the unaligned loads and stores cover four elements each.
+    unsafe {
+        let (a, b) = (_mm_loadu_ps(a.as_ptr()), _mm_loadu_ps(b.as_ptr()));
+        let (c, d) = (_mm_loadu_ps(c.as_ptr()), _mm_loadu_ps(d.as_ptr()));
+        let (ab, cd) = (_mm_unpacklo_ps(a, b), _mm_unpacklo_ps(c, d));
+        let (ef, gh) = (_mm_unpackhi_ps(a, b), _mm_unpackhi_ps(c, d));
+        _mm_storeu_ps(out[0].as_mut_ptr(), _mm_movelh_ps(ab, cd));
+        _mm_storeu_ps(out[1].as_mut_ptr(), _mm_movehl_ps(cd, ab));
+        _mm_storeu_ps(out[2].as_mut_ptr(), _mm_movelh_ps(ef, gh));
+        _mm_storeu_ps(out[3].as_mut_ptr(), _mm_movehl_ps(gh, ef));
+    }
+    out
+}
+
+/// A 4 × 4 square on its side.
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+#[inline(always)]
+pub(super) fn transposed(a: &[f32; 4], b: &[f32; 4], c: &[f32; 4], d: &[f32; 4]) -> [[f32; 4]; 4] {
+    std::array::from_fn(|i| [a[i], b[i], c[i], d[i]])
+}
+
+/// A square of steps on its side.
+#[inline(always)]
+pub(super) fn turn(isa: Isa, from: &[Columns; TILE], to: &mut [Columns; TILE]) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    if isa.level() == Level::Avx512 {
+        // SAFETY: an `Isa` of this level exists only if its features were detected.
+        unsafe { x86::turn(from, to) };
+        return;
+    }
+    let _ = isa;
+    for i in (0..TILE).step_by(4) {
+        for j in (0..TILE).step_by(4) {
+            let part = |r: usize| -> &[f32; 4] { from[i + r].0[j..j + 4].try_into().expect("four") };
+            let square = transposed(part(0), part(1), part(2), part(3));
+            for (to, row) in to[j..j + 4].iter_mut().zip(square) {
+                to.0[i..i + 4].copy_from_slice(&row);
+            }
+        }
+    }
+}
+
 /// The larger of two bounds; NaN if one is.
 pub(super) fn worse(a: f32, b: f32) -> f32 {
     if a.is_nan() || a >= b { a } else { b }
 }
 
 /// Extremes of sums over sites, blocks and runs of 32 columns, in steps.
+#[derive(Debug)]
 pub(super) struct Walk {
     site: Extremes,
     site_error: Extremes,
@@ -66,10 +119,54 @@ pub(super) struct Walk {
     last: Option<usize>,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Extremes {
     high: Columns,
     low: Columns,
+}
+
+/// What some units, each adding 0 or its weight, contribute to 32 columns, in steps.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Units {
+    sums: Extremes,
+    error: Extremes,
+    total: Columns,
+    sites: f32,
+}
+
+impl Units {
+    pub(super) const NONE: Self =
+        Self { sums: Extremes::ZERO, error: Extremes::ZERO, total: ZERO, sites: 0.0 };
+
+    /// Rounds the weights of as many units as `out` has room for.
+    #[inline(always)]
+    pub(super) fn round(isa: Isa, steps: &[Columns; TILE], out: &mut [Row]) -> Self {
+        match isa.level() {
+            // SAFETY: an `Isa` of this level exists only if its features were detected.
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            Level::Avx512 => unsafe { x86::round(steps, out) },
+            _ => Self::round_plain(steps, out),
+        }
+    }
+
+    #[inline(always)]
+    fn round_plain(steps: &[Columns; TILE], out: &mut [Row]) -> Self {
+        let (mut sums, mut error, mut total) = (Extremes::ZERO, Extremes::ZERO, ZERO);
+        for (x, out) in steps.iter().zip(out.iter_mut()) {
+            for c in 0..32 {
+                let x = x.0[c];
+                let (y, stored) = rounded(x);
+                out.0[c] = stored;
+                sums.high.0[c] += if x > 0.0 { x } else { 0.0 };
+                sums.low.0[c] += if x < 0.0 { x } else { 0.0 };
+                let e = x - y;
+                error.high.0[c] += if e > 0.0 { e } else { 0.0 };
+                error.low.0[c] += if e < 0.0 { e } else { 0.0 };
+                total.0[c] += y;
+            }
+        }
+        Self { sums, error, total, sites: out.len() as f32 }
+    }
 }
 
 impl Extremes {
@@ -96,13 +193,16 @@ impl Extremes {
     }
 }
 
+/// 1.5·2^23: the sum with it has the integer part in the low bits, rounded to nearest.
+const MAGIC: f32 = 12_582_912.0;
+/// Largest weight in steps.
+const LARGEST: f32 = 32767.0;
+
 /// A weight in steps, rounded: as a number, and as stored.
 #[inline(always)]
 fn rounded(x: f32) -> (f32, i16) {
-    // 1.5·2^23: the sum has its integer part in the low bits, rounded to nearest.
-    const MAGIC: f32 = 12_582_912.0;
-    let y = if x > 32767.0 { 32767.0 } else { x };
-    let y = if y < -32767.0 { -32767.0 } else { y };
+    let y = if x > LARGEST { LARGEST } else { x };
+    let y = if y < -LARGEST { -LARGEST } else { y };
     ((y + MAGIC) - MAGIC, (y + MAGIC).to_bits() as i16)
 }
 
@@ -125,25 +225,13 @@ impl Walk {
         }
     }
 
-    /// Up to `TILE` units with values 0 and 1: each is a site that adds 0 or its weight.
+    /// Units with values 0 and 1: each is a site that adds 0 or its weight.
     #[inline(always)]
-    pub(super) fn units(&mut self, steps: &[Columns; TILE], out: &mut [Row]) {
-        let (mut block, mut error, mut total) = (self.block, self.error, self.total);
-        for (x, out) in steps.iter().zip(out.iter_mut()) {
-            for c in 0..32 {
-                let x = x.0[c];
-                let (y, stored) = rounded(x);
-                out.0[c] = stored;
-                block.high.0[c] += if x > 0.0 { x } else { 0.0 };
-                block.low.0[c] += if x < 0.0 { x } else { 0.0 };
-                let e = x - y;
-                error.high.0[c] += if e > 0.0 { e } else { 0.0 };
-                error.low.0[c] += if e < 0.0 { e } else { 0.0 };
-                total.0[c] += y;
-            }
-        }
-        (self.block, self.error, self.total) = (block, error, total);
-        self.sites += out.len() as f32;
+    pub(super) fn units(&mut self, units: &Units) {
+        self.block.add(&units.sums);
+        self.error.add(&units.error);
+        self.total.0.iter_mut().zip(&units.total.0).for_each(|(a, b)| *a += b);
+        self.sites += units.sites;
     }
 
     /// One value of a Potts site.

@@ -8,7 +8,7 @@
 //! at the end of a run the sums are added to 32-bit ones.
 
 use super::Side;
-use super::plan::{Column, Columns, TILE, Walk, ZERO, worse};
+use super::plan::{Column, Columns, TILE, Units, Walk, ZERO, transposed, worse};
 use super::vector::Row;
 use crate::isa::{Isa, multiversion};
 use crate::prefetch::prefetch;
@@ -18,16 +18,16 @@ use crate::strip::{Strips, for_each_task};
 const SITE_ROWS: usize = 384;
 
 /// Weights from `source` to `n` columns.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Half {
     pub(super) source: Side,
     pub(super) n: usize,
     /// `weights[block of columns · rows + row]`.
-    weights: Vec<Row>,
+    pub(super) weights: Vec<Row>,
     /// Flags per block of columns and block of rows.
-    plan: Vec<u8>,
+    pub(super) plan: Vec<u8>,
     /// Per block of columns: sums, and whether a single run suffices.
-    columns: Vec<Column>,
+    pub(super) columns: Vec<Column>,
 }
 
 impl Half {
@@ -43,7 +43,7 @@ impl Half {
         }
     }
 
-    fn rows_per_block(source: Side) -> usize {
+    pub(super) fn rows_per_block(source: Side) -> usize {
         match source {
             Side::Binary(_) | Side::Spin(_) => 64,
             Side::Potts { q, .. } => q * (SITE_ROWS / q.max(1)).max(1),
@@ -60,7 +60,7 @@ impl Half {
         plan.iter().copied().zip(weights.chunks(Self::rows_per_block(self.source)))
     }
 
-    fn blocks_per_column(&self) -> usize {
+    pub(super) fn blocks_per_column(&self) -> usize {
         self.plan.len() / self.columns.len().max(1)
     }
 
@@ -99,7 +99,7 @@ impl Half {
             let (weights, plan, facts) = unsafe {
                 (weights.segment(c, 0, rows), plan.segment(c, 0, blocks), facts.segment(c, 0, 1))
             };
-            facts[0] = quantise_columns(isa, &from, source, (s as f32).exp2(), weights, plan);
+            facts[0] = quantise_columns(isa, isa, &from, source, (s as f32).exp2(), weights, plan);
         });
     }
 }
@@ -161,35 +161,8 @@ impl From<'_> {
     }
 }
 
-/// A 4 × 4 square on its side.
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-#[inline(always)]
-fn transposed(a: &[f32; 4], b: &[f32; 4], c: &[f32; 4], d: &[f32; 4]) -> [[f32; 4]; 4] {
-    use std::arch::x86_64::*;
-    let mut out = [[0.0; 4]; 4];
-    // SAFETY: SSE is part of x86-64; the unaligned loads and stores cover four elements each.
-    unsafe {
-        let (a, b) = (_mm_loadu_ps(a.as_ptr()), _mm_loadu_ps(b.as_ptr()));
-        let (c, d) = (_mm_loadu_ps(c.as_ptr()), _mm_loadu_ps(d.as_ptr()));
-        let (ab, cd) = (_mm_unpacklo_ps(a, b), _mm_unpacklo_ps(c, d));
-        let (ef, gh) = (_mm_unpackhi_ps(a, b), _mm_unpackhi_ps(c, d));
-        _mm_storeu_ps(out[0].as_mut_ptr(), _mm_movelh_ps(ab, cd));
-        _mm_storeu_ps(out[1].as_mut_ptr(), _mm_movehl_ps(cd, ab));
-        _mm_storeu_ps(out[2].as_mut_ptr(), _mm_movelh_ps(ef, gh));
-        _mm_storeu_ps(out[3].as_mut_ptr(), _mm_movehl_ps(gh, ef));
-    }
-    out
-}
-
-/// A 4 × 4 square on its side.
-#[cfg(not(all(target_arch = "x86_64", not(miri))))]
-#[inline(always)]
-fn transposed(a: &[f32; 4], b: &[f32; 4], c: &[f32; 4], d: &[f32; 4]) -> [[f32; 4]; 4] {
-    std::array::from_fn(|i| [a[i], b[i], c[i], d[i]])
-}
-
 multiversion! {
-    fn quantise_columns(from: &From<'_>, source: Side, scale: f32, weights: &mut [Row], plan: &mut [u8]) -> Column {
+    fn quantise_columns(level: Isa, from: &From<'_>, source: Side, scale: f32, weights: &mut [Row], plan: &mut [u8]) -> Column {
         let per_block = Half::rows_per_block(source);
         let mut tile = [ZERO; TILE];
         let mut walk = Walk::new();
@@ -199,7 +172,7 @@ multiversion! {
                 Side::Binary(_) | Side::Spin(_) => {
                     for (t, weights) in weights.chunks_mut(TILE).enumerate() {
                         from.tile(first + t * TILE, scale, &mut tile);
-                        walk.units(&tile, weights);
+                        walk.units(&Units::round(level, &tile, weights));
                     }
                 }
                 Side::Potts { q, .. } => {

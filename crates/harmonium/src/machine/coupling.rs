@@ -1,6 +1,7 @@
 //! A coupling: the weights between two layers, or among the units of one.
 
 use super::Member;
+use super::fixed::Tables;
 use crate::{Bits, Error, Real, Result};
 use ndarray::Array2;
 
@@ -13,8 +14,9 @@ use ndarray::Array2;
 pub struct Coupling<T = f32> {
     a: usize,
     b: usize,
-    w: Array2<T>,
+    pub(super) w: Array2<T>,
     mask: Option<Bits>,
+    pub(super) tables: Tables,
 }
 
 impl<T: Real> Coupling<T> {
@@ -26,7 +28,7 @@ impl<T: Real> Coupling<T> {
         if a > b {
             return Err(Error::value("ends of a coupling", "first layer ≤ second", format!("{a}, {b}")));
         }
-        Ok(Self { a, b, w: w.as_standard_layout().into_owned(), mask: None })
+        Ok(Self { a, b, w: w.as_standard_layout().into_owned(), mask: None, tables: Tables::default() })
     }
 
     /// The same coupling with only the weights whose bit is set; the others are set to zero and stay there.
@@ -66,6 +68,7 @@ impl<T: Real> Coupling<T> {
     }
     /// The weights, to be changed. Call [`apply_mask`](Self::apply_mask) afterwards.
     pub fn w_mut(&mut self) -> &mut Array2<T> {
+        self.tables.invalidate();
         &mut self.w
     }
     /// Which weights may differ from zero; all when `None`.
@@ -75,6 +78,7 @@ impl<T: Real> Coupling<T> {
     /// Sets the weights outside the mask to zero.
     pub fn apply_mask(&mut self) {
         if let Some(mask) = &self.mask {
+            self.tables.invalidate();
             for ((i, j), w) in self.w.indexed_iter_mut() {
                 if !mask.get(i, j) {
                     *w = T::zero();
@@ -93,7 +97,13 @@ impl<T: Real> Coupling<T> {
     }
 
     pub(super) fn cast<S: Real>(&self) -> Coupling<S> {
-        Coupling { a: self.a, b: self.b, w: self.w.mapv(|w| S::of(w.f64())), mask: self.mask.clone() }
+        Coupling {
+            a: self.a,
+            b: self.b,
+            w: self.w.mapv(|w| S::of(w.f64())),
+            mask: self.mask.clone(),
+            tables: Tables::default(),
+        }
     }
 
     pub(super) fn check(&self, a: &Member<T>, b: &Member<T>) -> Result<()> {

@@ -4,39 +4,12 @@ use super::{Coupling, Machine, product};
 use crate::{Batch, Kind, Layer, Real, States};
 use harmonium_kernels::bits::Rows;
 use harmonium_kernels::{Codes, fixed};
+use ndarray::Array2;
 use std::sync::{Mutex, OnceLock};
 
 /// Fewest weights for which tables pay. Below, sampling is quick anyway, and small machines are the ones
 /// whose samples are held against exact enumeration: they get their weights unrounded.
 const MIN_WEIGHTS: usize = 4096;
-
-/// The couplings that have a fixed-point form: single precision, bits or codes at both ends.
-#[derive(Debug)]
-struct Fixed {
-    couplings: Vec<Option<fixed::Coupling>>,
-}
-
-impl Fixed {
-    fn new<T: Real>(machine: &Machine<T>) -> Self {
-        let one = |c: &Coupling<T>| {
-            let large = c.w().len() >= MIN_WEIGHTS;
-            let (a, b) = c.ends();
-            let ends = (side(machine.layer(a))?, side(machine.layer(b))?);
-            (large && !c.is_lateral() && T::NAME == "F32").then(|| fixed::Coupling::new(ends.0, ends.1))
-        };
-        let mut fixed = Self { couplings: machine.couplings().iter().map(one).collect() };
-        fixed.refresh(machine);
-        fixed
-    }
-
-    fn refresh<T: Real>(&mut self, machine: &Machine<T>) {
-        for (fixed, c) in self.couplings.iter_mut().zip(machine.couplings()) {
-            if let (Some(fixed), Some(w)) = (fixed, T::as_f32(product::slice(c.w()))) {
-                fixed.refresh(w);
-            }
-        }
-    }
-}
 
 fn side<T: Real>(layer: &Layer<T>) -> Option<fixed::Side> {
     match layer.kind() {
@@ -47,50 +20,89 @@ fn side<T: Real>(layer: &Layer<T>) -> Option<fixed::Side> {
     }
 }
 
-/// The place of the prepared weights in a machine. It is no part of the machine's value: copies start
-/// empty and all caches are equal.
+/// The place of the prepared weights in a coupling: there are some for single precision with bits or codes at both ends.
+/// It is no part of the coupling's value: copies start empty and all places are equal.
 #[derive(Debug, Default)]
-pub(super) struct Cache {
-    ready: OnceLock<Fixed>,
+pub(super) struct Tables {
+    ready: OnceLock<Option<fixed::Coupling>>,
     /// Tables of weights that have changed, kept for their memory.
-    stale: Mutex<Option<Fixed>>,
+    stale: Mutex<Option<fixed::Coupling>>,
 }
 
-impl Clone for Cache {
+impl Clone for Tables {
     fn clone(&self) -> Self {
         Self::default()
     }
 }
 
-impl PartialEq for Cache {
+impl PartialEq for Tables {
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
-impl Cache {
+impl Tables {
     /// To be called when a weight may change.
     pub(super) fn invalidate(&mut self) {
-        if let Some(fixed) = self.ready.take() {
-            *self.stale.get_mut().expect("no thread panics with the lock") = Some(fixed);
+        if let Some(Some(tables)) = self.ready.take() {
+            *self.stale_mut() = Some(tables);
         }
     }
 
-    fn get<T: Real>(&self, machine: &Machine<T>) -> &Fixed {
-        self.ready.get_or_init(|| {
-            let mut stale = self.stale.lock().expect("no thread panics with the lock");
-            match stale.take() {
-                Some(mut fixed) => {
-                    fixed.refresh(machine);
-                    fixed
-                }
-                None => Fixed::new(machine),
+    fn stale_mut(&mut self) -> &mut Option<fixed::Coupling> {
+        self.stale.get_mut().expect("no thread panics with the lock")
+    }
+
+    fn get<T: Real>(&self, machine: &Machine<T>, c: &Coupling<T>) -> Option<&fixed::Coupling> {
+        let make = || {
+            let (a, b) = c.ends();
+            if c.w().len() < MIN_WEIGHTS || c.is_lateral() {
+                return None;
             }
-        })
+            let (a, b) = (side(machine.layer(a))?, side(machine.layer(b))?);
+            let w = T::as_f32(product::slice(c.w()))?;
+            let stale = self.stale.lock().expect("no thread panics with the lock").take();
+            let mut tables = stale.unwrap_or_else(|| fixed::Coupling::new(a, b));
+            tables.refresh(w);
+            Some(tables)
+        };
+        self.ready.get_or_init(make).as_ref()
+    }
+}
+
+impl<T: Real> Coupling<T> {
+    /// The weights, all of which are about to be written, and tables that may follow them, to be given back
+    /// by [`put_tables`](Self::put_tables).
+    pub(crate) fn rewrite(&mut self) -> (&mut Array2<T>, Option<fixed::Coupling>) {
+        self.tables.invalidate();
+        let tables = self.tables.stale_mut().take();
+        (&mut self.w, tables)
+    }
+
+    /// Takes tables back, to which all strips of the present weights have been given if they have followed them.
+    pub(crate) fn put_tables(&mut self, mut tables: fixed::Coupling, followed: bool) {
+        if followed {
+            let w = T::as_f32(product::slice(&self.w));
+            tables.rewritten(w.expect("tables are for single precision"));
+            self.tables.ready = OnceLock::from(Some(tables));
+        } else {
+            *self.tables.stale_mut() = Some(tables);
+        }
     }
 }
 
 impl<T: Real> Machine<T> {
+    /// Takes the memory of the other's prepared weights, which that one would have to make again: for a machine of the same
+    /// shape that takes its place, so that one set stays in the cache of the processor.
+    pub(crate) fn inherit(&mut self, other: &mut Self) {
+        for (mine, theirs) in self.couplings.iter_mut().zip(&mut other.couplings) {
+            theirs.tables.invalidate();
+            if let Some(tables) = theirs.tables.stale_mut().take() {
+                *mine.tables.stale_mut() = Some(tables);
+            }
+        }
+    }
+
     /// Calls `f` with the fixed-point field β(θ+I) of layer `l`, unless the layer, its precision or one of its
     /// inputs has no fixed-point form or the weights are too large for it; says whether `f` was called.
     ///
@@ -112,11 +124,10 @@ impl<T: Real> Machine<T> {
         if beta < 1e-3 || states.rows() == 0 {
             return false;
         }
-        let fixed = self.cache.get(self);
         let mut inputs = Vec::new();
-        for (c, fixed) in self.couplings().iter().zip(&fixed.couplings) {
+        for c in self.couplings() {
             let Some(from) = c.other(l).filter(|&from| from != l) else { continue };
-            let (Some(fixed), Some(x)) = (fixed, states.get(from)) else { return false };
+            let (Some(fixed), Some(x)) = (c.tables.get(self, c), states.get(from)) else { return false };
             if !fixed.is_trusted() {
                 return false;
             }

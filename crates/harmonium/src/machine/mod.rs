@@ -57,7 +57,6 @@ pub struct Member<T> {
 pub struct Machine<T = f32> {
     members: Vec<Member<T>>,
     couplings: Vec<Coupling<T>>,
-    cache: fixed::Cache,
 }
 
 impl<T: Real> Machine<T> {
@@ -87,7 +86,7 @@ impl<T: Real> Machine<T> {
                 return Err(Error::value("coupling", "one coupling for each pair", pair));
             }
         }
-        Ok(Self { members, couplings, cache: fixed::Cache::default() })
+        Ok(Self { members, couplings })
     }
 
     /// The layers with their names and roles.
@@ -124,7 +123,6 @@ impl<T: Real> Machine<T> {
     }
     /// Coupling `c`, to be changed.
     pub fn coupling_mut(&mut self, c: usize) -> &mut Coupling<T> {
-        self.cache.invalidate();
         &mut self.couplings[c]
     }
     /// The coupling between two layers, in either order.
@@ -188,7 +186,6 @@ impl<T: Real> Machine<T> {
         Machine {
             members: members.collect(),
             couplings: self.couplings.iter().map(Coupling::cast).collect(),
-            cache: fixed::Cache::default(),
         }
     }
 

@@ -8,7 +8,7 @@ use super::coordinates::{Coordinates, linear_rows, mean};
 use super::{Optimiser, Regulariser};
 use crate::machine::{Parameters, Phase};
 use crate::{Archive, Machine, Real, Result, Role};
-use pass::{Ends, Pass, column_sums, finish};
+use pass::{Ends, Pass, column_sums, finish, is_final};
 use rule::Rule;
 use tiles::Written;
 
@@ -150,13 +150,17 @@ impl<T: Real> Stepper<T> {
             regulariser: self.regulariser,
             step,
         };
+        let is_final = is_final(coupling, self.regulariser.max_norm);
+        let (w, mut tables) = new.coupling_mut(c).rewrite();
         let written = Written {
-            new: new.coupling_mut(c).w_mut(),
+            new: w,
+            tables: tables.as_mut().filter(|_| is_final),
             first: self.first.as_mut().map(|p| &mut p.couplings[c]),
             second: self.second.as_mut().map(|p| &mut p.couplings[c]),
             average: self.average.as_mut().map(|p| &mut p.couplings[c]),
         };
-        let parts = tiles::run(&pass, coupling.w(), (phases.positive, phases.negative), c, written);
+        let phases = (&mut *phases.positive, &mut *phases.negative);
+        let (parts, followed) = tiles::run(&pass, coupling.w(), phases, c, written);
         let (mut product, mut before) = (0.0, 0.0);
         for (row, column, part) in &parts {
             shifts[a][*row..].iter_mut().zip(&part.rows).for_each(|(s, x)| *s += x.f64());
@@ -169,8 +173,13 @@ impl<T: Real> Stepper<T> {
             (product, before) = (product + x, before + y);
         }
         self.learn_rate(array, product, before, step.rate);
-        let columns = new.layer(new.couplings()[c].ends().0).kind().columns();
-        finish(new.coupling_mut(c), columns, self.regulariser.max_norm);
+        if !is_final {
+            let columns = new.layer(a).kind().columns();
+            finish(new.coupling_mut(c), columns, self.regulariser.max_norm);
+        }
+        if let Some(tables) = tables {
+            new.coupling_mut(c).put_tables(tables, followed);
+        }
     }
 
     /// The rate of one array: the run's, or what the cosine rule made of it.

@@ -247,6 +247,7 @@ impl<'d, T: Real> Trainer<'d, T> {
             negative: &mut self.moments.1,
             coordinates: &self.coordinates,
         };
+        self.next.inherit(&mut self.machine);
         let norms = self.stepper.apply(&self.machine, &mut self.next, &mut phases, step);
         if let Some(why) = self.objection(norms.gradient, norms.change)? {
             return Ok(self.undo(update, why));

@@ -259,6 +259,11 @@ fn sum<T: Real, const N: usize>(x: &[T; N]) -> T {
     (c[0] + c[2]) + (c[1] + c[3])
 }
 
+/// Whether [`finish`] leaves the new weights of a coupling as they are.
+pub(super) fn is_final<T: Real>(coupling: &crate::Coupling<T>, max_norm: f64) -> bool {
+    max_norm == 0.0 && !coupling.is_lateral() && coupling.mask().is_none()
+}
+
 /// Mask, symmetry and norm of a coupling's new weights; a unit has `columns` columns.
 pub(super) fn finish<T: Real>(coupling: &mut crate::Coupling<T>, columns: usize, max_norm: f64) {
     if max_norm > 0.0 {

@@ -7,13 +7,13 @@ use super::ROWS;
 use super::pass::{CELLS, Cells, Part, Pass};
 use crate::Real;
 use crate::machine::Phase;
-use harmonium_kernels::fixed::{self, Product, map_strips};
+use harmonium_kernels::fixed::{self, Product, Rounder, map_strips};
 use harmonium_kernels::{Columns, Loop, prefetch, split_columns, vectorised};
 use ndarray::Array2;
 use rayon::prelude::*;
 
 /// Rows of a strip between a hint and the use of the line: rows lie too far apart for the processor to see them coming.
-const AHEAD: usize = 8;
+const AHEAD: usize = 16;
 
 /// A block of whole rows, its moments multiplied out.
 pub(super) struct Rows<'a, T> {
@@ -70,6 +70,18 @@ struct Piece<'a, 'b, T> {
 struct Strip<'a, T> {
     arrays: Arrays<'a, T>,
     part: Part<T>,
+    rounder: Option<Rounder<'a>>,
+}
+
+impl<T: Real> Strip<'_, T> {
+    /// The tables take over `rows` new rows from `first` on, while these are in the cache.
+    fn round(&mut self, first: usize, rows: usize) {
+        if let Some(rounder) = &mut self.rounder {
+            let new = &self.arrays.new;
+            let row = |i| T::as_f32(new.get(i)).expect("tables are for single precision");
+            rounder.take(&(first..first + rows).map(row).collect::<Vec<_>>());
+        }
+    }
 }
 
 /// The columns of a strip that are written, where the arrays are there.
@@ -90,7 +102,7 @@ impl<T: Real> Loop for Piece<'_, '_, T> {
             x.as_mut().map_or(&mut [], |x| x.row(i))
         }
         let ((first, j), n) = (self.first, self.n);
-        let Strip { arrays, part } = self.strip;
+        let Strip { arrays, part, .. } = self.strip;
         let width = CELLS.min(n - j);
         for (i, difference) in (first..).zip(self.difference) {
             arrays.new.prefetch(i + AHEAD);
@@ -118,6 +130,8 @@ impl<T: Real> Loop for Piece<'_, '_, T> {
 /// The arrays of a coupling that an update writes, new weights and what is kept beside them.
 pub(super) struct Written<'a, T> {
     pub(super) new: &'a mut Array2<T>,
+    /// Tables that are to follow the new weights.
+    pub(super) tables: Option<&'a mut fixed::Coupling>,
     pub(super) first: Option<&'a mut Array2<T>>,
     pub(super) second: Option<&'a mut Array2<T>>,
     pub(super) average: Option<&'a mut Array2<T>>,
@@ -126,17 +140,26 @@ pub(super) struct Written<'a, T> {
 const STANDARD: &str = "arrays of a machine are in standard layout";
 
 impl<'a, T: Real> Written<'a, T> {
-    /// Cut into strips of columns.
-    fn strips(self) -> Vec<Arrays<'a, T>> {
-        let n = self.new.ncols();
+    /// Cut into strips of columns; whether the tables follow.
+    fn strips(self) -> (Vec<Strip<'a, T>>, bool) {
+        let (rows, n) = self.new.dim();
         let strips = |a: &'a mut Array2<T>| split_columns(a.as_slice_mut().expect(STANDARD), n, CELLS);
         let maybe = |a: Option<&'a mut Array2<T>>| {
             let strips = a.map_or(Vec::new(), strips);
             strips.into_iter().map(Some).chain(std::iter::repeat_with(|| None))
         };
-        let beside = maybe(self.first).zip(maybe(self.second)).zip(maybe(self.average));
-        let all = strips(self.new).into_iter().zip(beside);
-        all.map(|(new, ((first, second), average))| Arrays { new, first, second, average }).collect()
+        let rounders = self.tables.and_then(fixed::Coupling::rewrite);
+        let follows = rounders.is_some();
+        let rounders = rounders.unwrap_or_default().into_iter().map(Some);
+        let rounders = rounders.chain(std::iter::repeat_with(|| None));
+        let beside = maybe(self.first).zip(maybe(self.second)).zip(maybe(self.average)).zip(rounders);
+        let all = strips(self.new).into_iter().zip(beside).enumerate();
+        let strip = |(k, (new, (((first, second), average), rounder)))| Strip {
+            arrays: Arrays { new, first, second, average },
+            part: Part::new(rows, CELLS.min(n - k * CELLS)),
+            rounder,
+        };
+        (all.map(strip).collect(), follows)
     }
 
     /// Cut into blocks of rows, with those of the arrays that are read.
@@ -172,29 +195,29 @@ impl<'a, T: Real> Written<'a, T> {
     }
 }
 
-/// The pass over coupling `c`; each part comes with the row and the column that it starts at.
+/// The pass over coupling `c`; each part comes with the row and the column that it starts at. Says whether the tables have
+/// followed.
 pub(super) fn run<'a, T: Real>(
     pass: &'a Pass<'a, T>,
     old: &'a Array2<T>,
     (positive, negative): (&'a mut Phase<T>, &'a mut Phase<T>),
     c: usize,
     written: Written<'a, T>,
-) -> Vec<(usize, usize, Part<T>)> {
+) -> (Vec<(usize, usize, Part<T>)>, bool) {
     let n = old.ncols();
     if let (Some(p), Some(q)) = (positive.product(c), negative.product(c)) {
         let products = [p, Product { scale: -q.scale, ..q }];
         let old = old.as_slice().expect(STANDARD);
-        let strips = written.strips().into_iter().enumerate().map(|(k, arrays)| {
-            let part = Part::new(products[0].v.bits(), CELLS.min(n - k * CELLS));
-            Strip { arrays, part }
+        let (strips, follows) = written.strips();
+        let strips = map_strips(&products, strips, |j, i, difference, strip| {
+            vectorised(Piece { pass, first: (i, j), n, difference, old, strip: &mut *strip });
+            strip.round(i, difference.len());
         });
-        let strips = map_strips(&products, strips.collect(), |j, i, difference, strip| {
-            vectorised(Piece { pass, first: (i, j), n, difference, old, strip });
-        });
-        return strips.into_iter().enumerate().map(|(k, s)| (0, k * CELLS, s.part)).collect();
+        let parts = strips.into_iter().enumerate().map(|(k, s)| (0, k * CELLS, s.part)).collect();
+        return (parts, follows);
     }
     let blocks = written.rows(pass, old, (positive.coupling(c), negative.coupling(c)));
-    blocks.into_par_iter().map(|block| (block.first_row, 0, vectorised(block))).collect()
+    (blocks.into_par_iter().map(|block| (block.first_row, 0, vectorised(block))).collect(), false)
 }
 
 #[cfg(test)]

@@ -1,0 +1,162 @@
+//! New weights taken over strip by strip, while an update has them in the cache.
+//!
+//! A strip of 32 columns is a block of columns of the forward direction, and is planned as it comes. Of the backward direction
+//! it holds 32 inputs of every block of columns: each square of 32 × 32 weights is rounded on its side too, and what it
+//! contributes is kept until all strips are there.
+
+use super::Side;
+use super::plan::{Column, TILE, Units, Walk, ZERO, turn};
+use super::quantise::Half;
+use super::vector::Row;
+use crate::isa::{Isa, multiversion};
+use crate::strip::{Columns, split_columns};
+
+/// What every square of weights contributes to the backward direction: all squares of a strip side by side.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Squares(Vec<Units>);
+
+/// Takes over the new weights of 32 columns.
+#[derive(Debug)]
+pub struct Rounder<'a> {
+    scale: f32,
+    forward: &'a mut [Row],
+    plan: &'a mut [u8],
+    column: &'a mut Column,
+    spin: bool,
+    /// The strip on its side: a row for each square.
+    backward: Columns<'a, Row>,
+    squares: &'a mut [Units],
+    walk: Walk,
+    /// Rows so far.
+    rows: usize,
+}
+
+pub(super) fn rounders<'a>(
+    forward: &'a mut Half,
+    backward: &'a mut Half,
+    squares: &'a mut Squares,
+    s: i32,
+) -> Option<Vec<Rounder<'a>>> {
+    let (a, b) = (forward.source, backward.source);
+    if matches!(a, Side::Potts { .. }) || matches!(b, Side::Potts { .. }) {
+        return None;
+    }
+    let (rows, n, blocks) = (a.units(), b.units(), forward.blocks_per_column());
+    if rows == 0 || n == 0 {
+        return None;
+    }
+    let across = rows.div_ceil(TILE);
+    squares.0.resize(n.div_ceil(TILE) * across, Units::NONE);
+    // Strips that are never given leave a plan that nobody trusts.
+    forward.columns.fill(Column { overflow: true, ..Column::default() });
+    let strips = forward.weights.chunks_mut(rows).zip(forward.plan.chunks_mut(blocks));
+    let strips = strips.zip(&mut forward.columns).zip(split_columns(&mut backward.weights, n, TILE));
+    let rounder = |((((forward, plan), column), backward), squares)| Rounder {
+        scale: (s as f32).exp2(),
+        forward,
+        plan,
+        column,
+        spin: matches!(a, Side::Spin(_)),
+        backward,
+        squares,
+        walk: Walk::new(),
+        rows: 0,
+    };
+    Some(strips.zip(squares.0.chunks_mut(across)).map(rounder).collect())
+}
+
+impl Rounder<'_> {
+    /// The next rows of the strip: a multiple of 32 of them, unless they are the last.
+    ///
+    /// # Panics
+    /// If there are too many, or they are not as long as the strip is wide.
+    pub fn take(&mut self, rows: &[&[f32]]) {
+        let isa = Isa::detect();
+        take(isa, isa, rows, self);
+        self.rows += rows.len();
+        if self.rows == self.forward.len() {
+            let walk = std::mem::replace(&mut self.walk, Walk::new());
+            *self.column = walk.finish(self.spin, self.scale, self.plan);
+        }
+    }
+}
+
+multiversion! {
+    fn take(level: Isa, rows: &[&[f32]], to: &mut Rounder<'_>) {
+        let (mut tile, mut turned) = ([ZERO; TILE], [ZERO; TILE]);
+        let (all, scale) = (to.forward.len(), to.scale);
+        let out = &mut to.forward[to.rows..][..rows.len()];
+        for (t, (rows, out)) in rows.chunks(TILE).zip(out.chunks_mut(TILE)).enumerate() {
+            for (steps, row) in tile.iter_mut().zip(rows) {
+                match <&[f32; TILE]>::try_from(*row) {
+                    Ok(row) => (0..TILE).for_each(|c| steps.0[c] = scale * row[c]),
+                    Err(_) => steps.0.iter_mut().zip(*row).for_each(|(x, w)| *x = scale * w),
+                }
+            }
+            tile[rows.len()..].fill(ZERO);
+            to.walk.units(&Units::round(level, &tile, out));
+            let square = to.rows / TILE + t;
+            turn(level, &tile, &mut turned);
+            to.squares[square] = Units::round(level, &turned, to.backward.row(square));
+            let done = to.rows + t * TILE + rows.len();
+            let block = Half::rows_per_block(Side::Binary(0));
+            if done.is_multiple_of(block) || done == all {
+                to.walk.end_block((done - 1) / block, to.plan);
+            }
+        }
+    }
+}
+
+/// Plans the backward direction from its squares.
+pub(super) fn finish(backward: &mut Half, squares: &Squares, s: i32) {
+    let (blocks, spin) = (backward.blocks_per_column(), matches!(backward.source, Side::Spin(_)));
+    let across = backward.columns.len();
+    let per_block = Half::rows_per_block(backward.source) / TILE;
+    for (c, (column, plan)) in
+        backward.columns.iter_mut().zip(backward.plan.chunks_mut(blocks)).enumerate()
+    {
+        let mut walk = Walk::new();
+        for block in 0..blocks {
+            let first = block * per_block * across + c;
+            for units in squares.0.iter().skip(first).step_by(across).take(per_block) {
+                walk.units(units);
+            }
+            walk.end_block(block, plan);
+        }
+        *column = walk.finish(spin, (s as f32).exp2(), plan);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Coupling;
+    use super::*;
+    use crate::stream::mix;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        /// Large weights change the step and break runs; half of the strips are zero.
+        #[test]
+        fn strips_give_what_a_refresh_gives(seed: u64, k in 1usize..200, n in 1usize..150, spins in 0u32..4, size in -6i32..6, piece in 1usize..4) {
+            let side = |spin: bool, n| if spin { Side::Spin(n) } else { Side::Binary(n) };
+            let (a, b) = (side(spins & 1 == 1, k), side(spins & 2 == 2, n));
+            let at = |i: usize| mix(mix(seed) ^ i as u64) as f64 / 2f64.powi(64);
+            let w: Vec<f32> = (0..k * n).map(|i| {
+                let zero = mix(seed ^ (i % n / 32) as u64) % 2 == 0 && i % 3 == 0;
+                if zero { 0.0 } else { ((at(i) - 0.4) * 2f64.powi(size)) as f32 }
+            }).collect();
+            let (mut want, mut got) = (Coupling::new(a, b), Coupling::new(a, b));
+            want.refresh(&w);
+            got.refresh(&vec![0.01; k * n]);
+            for (c, mut rounder) in got.rewrite().expect("no Potts layer").into_iter().enumerate() {
+                let (j, width) = (32 * c, 32.min(n - 32 * c));
+                let rows: Vec<&[f32]> = (0..k).map(|i| &w[i * n + j..][..width]).collect();
+                rows.chunks(32 * piece).for_each(|rows| rounder.take(rows));
+            }
+            got.rewritten(&w);
+            prop_assert!(got == want);
+            prop_assert!(got.error_bound() == want.error_bound());
+        }
+    }
+}
