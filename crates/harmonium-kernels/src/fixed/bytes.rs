@@ -124,7 +124,7 @@ fn turned(square: &[Levels; SIDE]) -> [[__m128i; SIDE]; 2] {
 }
 
 /// out\[i\]\[c\] ← Σ_r v_ri·level_rc for 32 columns and the units from `first_unit` on, v by the `index` of its bits, the levels by
-/// their [`tables`]; `sums` is a buffer.
+/// their [`tables`]; `sums` is a buffer. Calls `now_and_then(step, steps)` on its way.
 #[target_feature(enable = "avx2,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vnni")]
 pub(super) fn add_levels(
     table: &[Table],
@@ -133,6 +133,7 @@ pub(super) fn add_levels(
     first_unit: usize,
     sums: &mut Vec<i32>,
     out: &mut [Wide],
+    mut now_and_then: impl FnMut(usize, usize),
 ) {
     let (all, tiles) = (rows.div_ceil(SIDE), out.len().div_ceil(SIDE));
     let units = SIDE * tiles;
@@ -142,13 +143,15 @@ pub(super) fn add_levels(
     }
     assert!(first_unit.is_multiple_of(SIDE) && out.len() <= UNITS);
     let index = &index[first_unit / SIDE * all..];
-    for part in 0..all.div_ceil(TABLES) {
+    let parts = all.div_ceil(TABLES);
+    for part in 0..parts {
         let here = TABLES.min(all - part * TABLES);
         let table = &table[part * 32 * TABLES..][..32 * TABLES];
         for c in (0..32).step_by(2) {
             let tables = [&table[c * TABLES..][..here], &table[(c + 1) * TABLES..][..here]];
             let (left, right) = sums[c * units..(c + 2) * units].split_at_mut(units);
             let index = &index[part * TABLES..];
+            now_and_then(16 * part + c / 2, 16 * parts);
             macro_rules! pair_of {
                 ($($n:literal)*) => {
                     match tiles {

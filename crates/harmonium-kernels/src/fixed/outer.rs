@@ -54,11 +54,15 @@ pub const WIDTH: usize = 32;
 /// multiples of 32 rows (but for the last) from the first on, with one of the `parts` for each strip; columns from n on
 /// mean nothing. Strips are made on the threads of the current pool. Returns the parts.
 ///
+/// While a piece is being multiplied, `soon(part, i)` may ask for the memory that `f` will need for its row i: the rows of a
+/// strip lie too far apart for the processor to see them coming, and asking in between costs no time.
+///
 /// # Panics
 /// If there is no product, the shapes do not fit, or there are more or fewer parts than strips.
 pub fn map_strips<S: Send>(
     products: &[Product<'_>],
     parts: Vec<S>,
+    soon: impl Fn(&S, usize) + Send + Sync,
     f: impl Fn(usize, usize, &[Strip], &mut S) + Send + Sync,
 ) -> Vec<S> {
     let (k, n) = (products[0].v.bits(), products[0].means.n);
@@ -83,7 +87,12 @@ pub fn map_strips<S: Send>(
             let strip = &mut strip[..piece.min(k - first)];
             let mut write = Write::Set;
             for (i, (p, v, levels)) in factors.iter().enumerate() {
-                v.add_levels(isa, levels, first..first + strip.len(), i, sums);
+                let rows = strip.len();
+                v.add_levels(isa, levels, first..first + rows, i, sums, |step, steps| {
+                    // A share of the rows for each step of each product.
+                    let at = |step: usize| first + rows * (i * steps + step) / (factors.len() * steps);
+                    (at(step)..at(step + 1)).for_each(|row| soon(&part, row));
+                });
                 finish(isa, p, column, &v.ones[first..], &sums.wide, write, strip);
                 write = Write::Add;
             }
@@ -104,9 +113,14 @@ pub fn bits_means(product: Product<'_>, write: Write, out: &mut [f32]) {
         return;
     }
     let isa = Isa::detect();
-    map_strips(&[product], split_columns(out, n, WIDTH), |_, first, strip, out| {
-        copy(isa, strip, first, write, out);
-    });
+    map_strips(
+        &[product],
+        split_columns(out, n, WIDTH),
+        |_, _| (),
+        |_, first, strip, out| {
+            copy(isa, strip, first, write, out);
+        },
+    );
 }
 
 multiversion! {
@@ -197,7 +211,8 @@ impl Turned {
         let _ = (isa, levels, number, sums);
     }
 
-    /// sums.wide\[i\] ← Σ_r v_ri·level_r for some units i, counted from the first of them.
+    /// sums.wide\[i\] ← Σ_r v_ri·level_r for some units i, counted from the first of them. Calls `now_and_then(step, steps)` on
+    /// its way.
     fn add_levels(
         &self,
         isa: Isa,
@@ -205,6 +220,7 @@ impl Turned {
         units: std::ops::Range<usize>,
         number: usize,
         sums: &mut Sums,
+        mut now_and_then: impl FnMut(usize, usize),
     ) {
         let k = self.ones.len();
         let wide = first(&mut sums.wide, units.len());
@@ -212,7 +228,17 @@ impl Turned {
         if isa.level() == Level::Avx512 {
             let (tables, columns) = (&sums.tables[number], &mut sums.columns);
             // SAFETY: an `Isa` of this level exists only if its features were detected.
-            unsafe { bytes::add_levels(tables, self.rows, &self.index, units.start, columns, wide) };
+            unsafe {
+                bytes::add_levels(
+                    tables,
+                    self.rows,
+                    &self.index,
+                    units.start,
+                    columns,
+                    wide,
+                    now_and_then,
+                )
+            };
             return;
         }
         let _ = number;
@@ -220,6 +246,7 @@ impl Turned {
         let (table, narrow) = (first(&mut sums.table, ENTRIES), first(&mut sums.narrow, wide.len()));
         for (q, (words, levels)) in self.words.chunks_exact(k.max(1)).zip(levels.chunks(64)).enumerate()
         {
+            now_and_then(q, self.rows.div_ceil(64));
             let last = 64 * (q + 1) >= self.rows;
             let flush = last || q % WORDS_PER_FLUSH == WORDS_PER_FLUSH - 1;
             let mode = Mode { fresh: q % WORDS_PER_FLUSH == 0, flush: flush.then_some(0) };
@@ -306,7 +333,7 @@ mod tests {
                 turned.prepare(isa, &levels, 1, &mut sums);
                 for first in (0..k).step_by(piece(isa, k)) {
                     let units = first..k.min(first + piece(isa, k));
-                    turned.add_levels(isa, &levels, units.clone(), 1, &mut sums);
+                    turned.add_levels(isa, &levels, units.clone(), 1, &mut sums, |_, _| ());
                     prop_assert!(sums.wide[..units.len()] == want[units], "{}", isa.name());
                 }
             }

@@ -72,6 +72,22 @@ pub(super) fn transposed(a: &[f32; 4], b: &[f32; 4], c: &[f32; 4], d: &[f32; 4])
     std::array::from_fn(|i| [a[i], b[i], c[i], d[i]])
 }
 
+/// Up to `TILE` rows of up to 32 weights in steps (of 1/scale), padded with zeros.
+#[inline(always)]
+pub(super) fn load(isa: Isa, rows: &[&[f32]], scale: f32, tile: &mut [Columns; TILE]) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    if isa.level() == Level::Avx512 {
+        // SAFETY: an `Isa` of this level exists only if its features were detected.
+        unsafe { x86::load(rows, scale, tile) };
+        return;
+    }
+    let _ = isa;
+    tile.fill(ZERO);
+    for (steps, row) in tile.iter_mut().zip(rows) {
+        steps.0.iter_mut().zip(*row).for_each(|(x, w)| *x = scale * w);
+    }
+}
+
 /// A square of steps on its side.
 #[inline(always)]
 pub(super) fn turn(isa: Isa, from: &[Columns; TILE], to: &mut [Columns; TILE]) {
@@ -140,12 +156,12 @@ impl Units {
 
     /// Rounds the weights of as many units as `out` has room for.
     #[inline(always)]
-    pub(super) fn round(isa: Isa, steps: &[Columns; TILE], out: &mut [Row]) -> Self {
+    pub(super) fn round(&mut self, isa: Isa, steps: &[Columns; TILE], out: &mut [Row]) {
         match isa.level() {
             // SAFETY: an `Isa` of this level exists only if its features were detected.
             #[cfg(all(target_arch = "x86_64", not(miri)))]
-            Level::Avx512 => unsafe { x86::round(steps, out) },
-            _ => Self::round_plain(steps, out),
+            Level::Avx512 => unsafe { x86::round(steps, out, self) },
+            _ => *self = Self::round_plain(steps, out),
         }
     }
 

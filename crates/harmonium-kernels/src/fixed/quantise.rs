@@ -165,14 +165,15 @@ multiversion! {
     fn quantise_columns(level: Isa, from: &From<'_>, source: Side, scale: f32, weights: &mut [Row], plan: &mut [u8]) -> Column {
         let per_block = Half::rows_per_block(source);
         let mut tile = [ZERO; TILE];
-        let mut walk = Walk::new();
+        let (mut walk, mut units) = (Walk::new(), Units::NONE);
         for (block, weights) in weights.chunks_mut(per_block).enumerate() {
             let first = block * per_block;
             match source {
                 Side::Binary(_) | Side::Spin(_) => {
                     for (t, weights) in weights.chunks_mut(TILE).enumerate() {
                         from.tile(first + t * TILE, scale, &mut tile);
-                        walk.units(&Units::round(level, &tile, weights));
+                        units.round(level, &tile, weights);
+                        walk.units(&units);
                     }
                 }
                 Side::Potts { q, .. } => {

@@ -5,10 +5,11 @@
 //! contributes is kept until all strips are there.
 
 use super::Side;
-use super::plan::{Column, TILE, Units, Walk, ZERO, turn};
+use super::plan::{Column, TILE, Units, Walk, ZERO, load, turn};
 use super::quantise::Half;
 use super::vector::Row;
 use crate::isa::{Isa, multiversion};
+use crate::prefetch::prefetch;
 use crate::strip::{Columns, split_columns};
 
 /// What every square of weights contributes to the backward direction: all squares of a strip side by side.
@@ -66,6 +67,14 @@ pub(super) fn rounders<'a>(
 }
 
 impl Rounder<'_> {
+    /// Asks for the cache lines that row `i` will be written to soon.
+    #[inline(always)]
+    pub fn prefetch(&self, i: usize) {
+        prefetch(self.forward, i);
+        let square = self.backward.get(i / TILE);
+        prefetch(square, i % TILE);
+    }
+
     /// The next rows of the strip: a multiple of 32 of them, unless they are the last.
     ///
     /// # Panics
@@ -83,21 +92,16 @@ impl Rounder<'_> {
 
 multiversion! {
     fn take(level: Isa, rows: &[&[f32]], to: &mut Rounder<'_>) {
-        let (mut tile, mut turned) = ([ZERO; TILE], [ZERO; TILE]);
+        let (mut tile, mut turned, mut units) = ([ZERO; TILE], [ZERO; TILE], Units::NONE);
         let (all, scale) = (to.forward.len(), to.scale);
         let out = &mut to.forward[to.rows..][..rows.len()];
         for (t, (rows, out)) in rows.chunks(TILE).zip(out.chunks_mut(TILE)).enumerate() {
-            for (steps, row) in tile.iter_mut().zip(rows) {
-                match <&[f32; TILE]>::try_from(*row) {
-                    Ok(row) => (0..TILE).for_each(|c| steps.0[c] = scale * row[c]),
-                    Err(_) => steps.0.iter_mut().zip(*row).for_each(|(x, w)| *x = scale * w),
-                }
-            }
-            tile[rows.len()..].fill(ZERO);
-            to.walk.units(&Units::round(level, &tile, out));
+            load(level, rows, scale, &mut tile);
+            units.round(level, &tile, out);
+            to.walk.units(&units);
             let square = to.rows / TILE + t;
             turn(level, &tile, &mut turned);
-            to.squares[square] = Units::round(level, &turned, to.backward.row(square));
+            to.squares[square].round(level, &turned, to.backward.row(square));
             let done = to.rows + t * TILE + rows.len();
             let block = Half::rows_per_block(Side::Binary(0));
             if done.is_multiple_of(block) || done == all {

@@ -1,52 +1,98 @@
 //! Rounding with the sums in registers: the compiler would keep them in memory.
 
-use super::{Columns, Extremes, LARGEST, MAGIC, TILE, Units, ZERO};
+use super::{Columns, LARGEST, MAGIC, TILE, Units};
 use crate::fixed::vector::Row;
 use std::arch::x86_64::*;
 
-/// As `Units::round_plain`, with the same operations in the same order.
-#[target_feature(enable = "avx2,avx512f,avx512bw,avx512dq,avx512vl")]
-pub(super) fn round(steps: &[Columns; TILE], out: &mut [Row]) -> Units {
-    let mut units = Units {
-        sums: Extremes { high: ZERO, low: ZERO },
-        error: Extremes { high: ZERO, low: ZERO },
-        total: ZERO,
-        sites: out.len() as f32,
-    };
-    let (zero, magic) = (_mm512_setzero_ps(), _mm512_set1_ps(MAGIC));
-    let (largest, least) = (_mm512_set1_ps(LARGEST), _mm512_set1_ps(-LARGEST));
-    for half in [0, 16] {
-        let (mut high, mut low, mut above, mut below, mut total) = (zero, zero, zero, zero, zero);
-        for (x, out) in steps.iter().zip(out.iter_mut()) {
-            // SAFETY: sixteen of 32 columns.
-            let x = unsafe { _mm512_loadu_ps(x.0.as_ptr().add(half)) };
-            // Of these the second operand stays where a weight is NaN, as in `rounded`.
-            let y = _mm512_max_ps(least, _mm512_min_ps(largest, x));
-            let y = _mm512_add_ps(y, magic);
-            let stored = _mm512_cvtepi32_epi16(_mm512_castps_si512(y));
-            // SAFETY: sixteen of 32 columns.
-            unsafe { _mm256_storeu_si256(out.0.as_mut_ptr().add(half).cast(), stored) };
-            let y = _mm512_sub_ps(y, magic);
-            let e = _mm512_sub_ps(x, y);
-            high = _mm512_add_ps(high, _mm512_max_ps(x, zero));
-            low = _mm512_add_ps(low, _mm512_min_ps(x, zero));
-            above = _mm512_add_ps(above, _mm512_max_ps(e, zero));
-            below = _mm512_add_ps(below, _mm512_min_ps(e, zero));
-            total = _mm512_add_ps(total, y);
-        }
-        let Units { sums, error, total: totals, .. } = &mut units;
+/// Sixteen weights in steps, rounded, and what they add to the sums so far: the operations of `Units::round_plain`.
+struct Sums {
+    high: __m512,
+    low: __m512,
+    above: __m512,
+    below: __m512,
+    total: __m512,
+}
+
+impl Sums {
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn new() -> Self {
+        let zero = _mm512_setzero_ps();
+        Self { high: zero, low: zero, above: zero, below: zero, total: zero }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn add(&mut self, x: __m512) -> __m512i {
+        let (zero, magic) = (_mm512_setzero_ps(), _mm512_set1_ps(MAGIC));
+        let (largest, least) = (_mm512_set1_ps(LARGEST), _mm512_set1_ps(-LARGEST));
+        // Of these the second operand stays where a weight is NaN, as in `rounded`.
+        let y = _mm512_add_ps(_mm512_max_ps(least, _mm512_min_ps(largest, x)), magic);
+        let stored = _mm512_castps_si512(y);
+        let y = _mm512_sub_ps(y, magic);
+        let e = _mm512_sub_ps(x, y);
+        self.high = _mm512_add_ps(self.high, _mm512_max_ps(x, zero));
+        self.low = _mm512_add_ps(self.low, _mm512_min_ps(x, zero));
+        self.above = _mm512_add_ps(self.above, _mm512_max_ps(e, zero));
+        self.below = _mm512_add_ps(self.below, _mm512_min_ps(e, zero));
+        self.total = _mm512_add_ps(self.total, y);
+        stored
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn store(&self, half: usize, to: &mut Units) {
         for (to, x) in [
-            (&mut sums.high, high),
-            (&mut sums.low, low),
-            (&mut error.high, above),
-            (&mut error.low, below),
-            (totals, total),
+            (&mut to.sums.high, self.high),
+            (&mut to.sums.low, self.low),
+            (&mut to.error.high, self.above),
+            (&mut to.error.low, self.below),
+            (&mut to.total, self.total),
         ] {
-            // SAFETY: sixteen of 32 columns.
-            unsafe { _mm512_storeu_ps(to.0.as_mut_ptr().add(half), x) };
+            // SAFETY: sixteen of 32 columns, half < 2.
+            unsafe { _mm512_storeu_ps(to.0.as_mut_ptr().add(16 * half), x) };
         }
     }
-    units
+}
+
+#[target_feature(enable = "avx2,avx512f,avx512bw,avx512dq,avx512vl")]
+pub(super) fn round(steps: &[Columns; TILE], out: &mut [Row], units: &mut Units) {
+    let (mut left, mut right) = (Sums::new(), Sums::new());
+    // The low halves of 32 numbers, in order.
+    let narrow = [0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30];
+    let narrow: [i16; 32] = std::array::from_fn(|c| narrow[c % 16] + 32 * (c / 16) as i16);
+    // SAFETY: 64 bytes.
+    let narrow = unsafe { _mm512_loadu_si512(narrow.as_ptr().cast()) };
+    for (x, out) in steps.iter().zip(out.iter_mut()) {
+        // SAFETY: the two halves of 32 columns, and a row of 64 bytes.
+        unsafe {
+            let a = left.add(_mm512_loadu_ps(x.0.as_ptr()));
+            let b = right.add(_mm512_loadu_ps(x.0.as_ptr().add(16)));
+            let stored = _mm512_permutex2var_epi16(a, narrow, b);
+            _mm512_storeu_si512(out.0.as_mut_ptr().cast(), stored);
+        }
+    }
+    left.store(0, units);
+    right.store(1, units);
+    units.sites = out.len() as f32;
+}
+
+/// As `super::load`.
+#[target_feature(enable = "avx2,avx512f,avx512bw,avx512dq,avx512vl")]
+pub(super) fn load(rows: &[&[f32]], scale: f32, tile: &mut [Columns; TILE]) {
+    let scale = _mm512_set1_ps(scale);
+    for (i, to) in tile.iter_mut().enumerate() {
+        let row = rows.get(i).copied().unwrap_or_default();
+        for half in 0..2 {
+            let here = row.len().saturating_sub(16 * half).min(16);
+            let mask = ((1u32 << here) - 1) as u16;
+            // SAFETY: only the `here` weights that the row has are read, and sixteen of 32 columns written.
+            unsafe {
+                let x = _mm512_maskz_loadu_ps(mask, row.as_ptr().wrapping_add(16 * half));
+                _mm512_storeu_ps(to.0.as_mut_ptr().add(16 * half), _mm512_mul_ps(scale, x));
+            }
+        }
+    }
 }
 
 /// A square on its side.

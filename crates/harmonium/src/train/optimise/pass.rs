@@ -81,18 +81,19 @@ pub(super) struct Cells<'a, T> {
 }
 
 impl<T> Cells<'_, T> {
+    /// `len` of the cells from `from` on.
     #[inline(always)]
-    pub(super) fn part(&mut self, from: usize, to: usize) -> Cells<'_, T> {
+    pub(super) fn part(self, from: usize, len: usize) -> Self {
         #[inline(always)]
-        fn cut<T>(x: &mut [T], from: usize, to: usize) -> &mut [T] {
-            if x.is_empty() { x } else { &mut x[from..to] }
+        fn cut<T>(x: &mut [T], from: usize, len: usize) -> &mut [T] {
+            if x.is_empty() { x } else { &mut x[from..from + len] }
         }
-        Cells {
-            old: &self.old[from..to],
-            new: cut(self.new, from, to),
-            first: cut(self.first, from, to),
-            second: cut(self.second, from, to),
-            average: cut(self.average, from, to),
+        Self {
+            old: &self.old[from..from + len],
+            new: cut(self.new, from, len),
+            first: cut(self.first, from, len),
+            second: cut(self.second, from, len),
+            average: cut(self.average, from, len),
         }
     }
 }
@@ -105,26 +106,34 @@ pub(super) struct Pass<'a, T> {
     pub(super) step: Step,
 }
 
+/// A piece of a coupling, by rows: its difference of the phases, $\Delta\langle x_iy_j\rangle$, positive minus negative, and its
+/// arrays.
+pub(super) trait Piece<T> {
+    /// Rows.
+    fn rows(&self) -> usize;
+    /// The difference in row `r` from column `k` of the piece on.
+    fn difference<const N: usize>(&self, r: usize, k: usize) -> [T; N];
+    /// The cells of all columns of row `r`.
+    fn cells(&mut self, r: usize) -> Cells<'_, T>;
+}
+
 impl<T: Real> Pass<'_, T> {
-    /// Row `i` from column `j` on, with $\Delta\langle x_iy_j\rangle$, positive minus negative phase. `row` and
-    /// `column` are the places of the first cell among the sums of the part.
+    /// All cells of a piece of `width` columns whose first is that of row `i` and column `j` of the coupling, and of row `row` and
+    /// column `column` of the sums of the part.
     #[inline(always)]
-    pub(super) fn row(
+    pub(super) fn run(
         &self,
+        piece: &mut impl Piece<T>,
+        width: usize,
         (i, j): (usize, usize),
         (row, column): (usize, usize),
-        difference: &[T],
-        mut cells: Cells<'_, T>,
         part: &mut Part<T>,
     ) {
-        let n = difference.len();
         let mut at = 0;
         macro_rules! in_steps_of {
             ($($width:literal)*) => {$(
-                while n - at >= $width {
-                    let difference: &[T; $width] = difference[at..at + $width].try_into().expect("cells");
-                    let cells = cells.part(at, at + $width);
-                    self.cells((i, j + at), (row, column + at), difference, cells, part);
+                while width - at >= $width {
+                    self.columns::<$width>(piece, at, (i, j + at), (row, column + at), part);
                     at += $width;
                 }
             )*};
@@ -133,97 +142,98 @@ impl<T: Real> Pass<'_, T> {
         in_steps_of!(32 16 4 1);
     }
 
-    /// Some cells of row `i`, by the rule of the optimiser.
+    /// N columns, by the rule of the optimiser.
     #[inline(always)]
-    pub(super) fn cells<const N: usize>(
+    fn columns<const N: usize>(
         &self,
-        at: (usize, usize),
+        piece: &mut impl Piece<T>,
+        at: usize,
+        first: (usize, usize),
         place: (usize, usize),
-        difference: &[T; N],
-        cells: Cells<'_, T>,
         part: &mut Part<T>,
     ) {
-        let Cells { old, new, first, second, average } = cells;
-        let (old, new) = (array_of(old), array_of_mut(new));
-        if self.step.average != 0.0 {
-            let a = T::of(self.step.average);
-            average.iter_mut().zip(old).for_each(|(avg, &x)| *avg += a * (x - *avg));
-        }
         macro_rules! by {
-            ($rule:expr) => {
+            ($memory:literal, $rule:expr) => {
                 if self.regulariser.has_penalty() {
-                    self.each::<N, true>(at, place, difference, old, new, part, $rule)
+                    self.each::<N, $memory, true>(piece, at, first, place, part, $rule)
                 } else {
-                    self.each::<N, false>(at, place, difference, old, new, part, $rule)
+                    self.each::<N, $memory, false>(piece, at, first, place, part, $rule)
                 }
             };
         }
         match self.rule {
-            Rule::Sgd { rate } => by!(|_, g| rate * g),
-            Rule::Momentum { rate, mu } => {
-                let m: &mut [T; N] = array_of_mut(first);
-                by!(|k: usize, g| momentum(rate, mu, g, &mut m[k]));
-            }
-            Rule::Nesterov { rate, mu } => {
-                let m: &mut [T; N] = array_of_mut(first);
-                by!(|k: usize, g| nesterov(rate, mu, g, &mut m[k]));
-            }
-            Rule::Adam(a) => {
-                let (m, s): (&mut [T; N], &mut [T; N]) = (array_of_mut(first), array_of_mut(second));
-                by!(|k: usize, g| adam(a, g, &mut m[k], &mut s[k]));
-            }
+            Rule::Sgd { rate } => by!(0, |_, g, _, _| rate * g),
+            Rule::Momentum { rate, mu } => by!(1, |_, g, m, _| momentum(rate, mu, g, m)),
+            Rule::Nesterov { rate, mu } => by!(1, |_, g, m, _| nesterov(rate, mu, g, m)),
+            Rule::Adam(a) => by!(2, |_, g, m, s| adam(a, g, m, s)),
             Rule::Cosine { rate } => {
-                let m: &mut [T; N] = array_of_mut(first);
                 let mut memory = part.memory;
-                by!(|k: usize, g| {
-                    let (product, before) = (&mut memory.product[k], &mut memory.before[k]);
-                    cosine(rate, g, &mut m[k], (product, before))
+                by!(1, |k: usize, g, m, _| {
+                    cosine(rate, g, m, (&mut memory.product[k], &mut memory.before[k]))
                 });
                 part.memory = memory;
             }
         }
     }
 
-    /// Some cells of row `i`: one loop without intermediate arrays, which would go through memory in pieces.
+    /// N columns of a piece. What the loop over its rows reads and adds up lies in arrays of its own, which the compiler can
+    /// keep in registers: it need not fear that writing a weight changes them.
     ///
     /// $g_{ij} = \omega\big[\Delta\langle x_iy_j\rangle - (\mu_i \Delta\langle y_j\rangle +
     /// \lambda_j \Delta\langle x_i\rangle)\big]/(s_i t_j)$, Δ being positive minus negative phase, s and t the
     /// scales of the two ends: the gradient by $\tilde W$. The terms $\mu_i\lambda_j$ of the two phases cancel,
-    /// because both are averages; ω is the weight of the minibatch. `rule` turns it into a change of $\tilde W$.
+    /// because both are averages; ω is the weight of the minibatch. `rule` turns it into a change of $\tilde W$, with as many of
+    /// the optimiser's two vectors as `MEMORY` says.
     #[inline(always)]
-    #[allow(clippy::too_many_arguments)]
-    fn each<const N: usize, const PENALISED: bool>(
+    fn each<const N: usize, const MEMORY: usize, const PENALISED: bool>(
         &self,
+        piece: &mut impl Piece<T>,
+        at: usize,
         (i, j): (usize, usize),
         (row, column): (usize, usize),
-        difference: &[T; N],
-        old: &[T; N],
-        new: &mut [T; N],
         part: &mut Part<T>,
-        mut rule: impl FnMut(usize, T) -> T,
+        mut rule: impl FnMut(usize, T, &mut T, &mut T) -> T,
     ) {
-        let ends = &self.ends;
-        let (mu, dx, si, wt) =
-            (ends.centre.0[i], ends.difference.0[i], ends.inverse.0[i], T::of(self.step.wt));
-        let (lambda, dy): (&[T; N], &[T; N]) =
-            (array_of(&ends.centre.1[j..]), array_of(&ends.difference.1[j..]));
-        let inverse: &[T; N] = array_of(&ends.inverse.1[j..]);
-        let columns: &mut [T; N] = array_of_mut(&mut part.columns[column..]);
-        let mut shift = [T::zero(); N];
-        for k in 0..N {
-            let inverse = si * inverse[k];
-            let mut g = wt * (difference[k] - (mu * dy[k] + dx * lambda[k])) * inverse;
-            if PENALISED {
-                g -= self.penalty(old[k], j + k) * inverse;
+        let (ends, wt, average) = (&self.ends, T::of(self.step.wt), T::of(self.step.average));
+        let lambda: [T; N] = array_of(&ends.centre.1[j..]);
+        let dy: [T; N] = array_of(&ends.difference.1[j..]);
+        let inverse: [T; N] = array_of(&ends.inverse.1[j..]);
+        let mut columns: [T; N] = array_of(&part.columns[column..]);
+        let (mut gradient, mut change): ([T; N], [T; N]) =
+            (array_of(&part.gradient), array_of(&part.change));
+        for r in 0..piece.rows() {
+            let difference: [T; N] = piece.difference(r, at);
+            let cells = piece.cells(r).part(at, N);
+            let old: [T; N] = array_of(cells.old);
+            let (mu, dx) = (ends.centre.0[i + r], ends.difference.0[i + r]);
+            let si = ends.inverse.0[i + r];
+            // Written in place: arrays that are copied back go through `memmove`.
+            let new: &mut [T; N] = array_of_mut(cells.new);
+            let (mut none, mut none_either) = ([T::zero(); N], [T::zero(); N]);
+            let m = if MEMORY > 0 { array_of_mut(cells.first) } else { &mut none };
+            let s = if MEMORY > 1 { array_of_mut(cells.second) } else { &mut none_either };
+            let mut shift = [T::zero(); N];
+            for k in 0..N {
+                let inverse = si * inverse[k];
+                let mut g = wt * (difference[k] - (mu * dy[k] + dx * lambda[k])) * inverse;
+                if PENALISED {
+                    g -= self.penalty(old[k], j + k) * inverse;
+                }
+                gradient[k] += g * g;
+                let d = rule(k, g, &mut m[k], &mut s[k]) * inverse;
+                change[k] += d * d;
+                new[k] = old[k] + d;
+                columns[k] += mu * d;
+                shift[k] = d * lambda[k];
             }
-            part.gradient[k] += g * g;
-            let d = rule(k, g) * inverse;
-            part.change[k] += d * d;
-            new[k] = old[k] + d;
-            columns[k] += mu * d;
-            shift[k] = d * lambda[k];
+            if self.step.average != 0.0 {
+                cells.average.iter_mut().zip(&old).for_each(|(avg, &x)| *avg += average * (x - *avg));
+            }
+            part.rows[row + r] += sum(&shift);
         }
-        part.rows[row] += sum(&shift);
+        part.columns[column..column + N].copy_from_slice(&columns);
+        part.gradient[..N].copy_from_slice(&gradient);
+        part.change[..N].copy_from_slice(&change);
     }
 
     /// The derivative of the penalties by a weight of column `j`.
@@ -237,7 +247,7 @@ impl<T: Real> Pass<'_, T> {
 }
 
 #[inline(always)]
-fn array_of<T, const N: usize>(x: &[T]) -> &[T; N] {
+fn array_of<T: Copy, const N: usize>(x: &[T]) -> [T; N] {
     x[..N].try_into().expect("as long as asked for")
 }
 

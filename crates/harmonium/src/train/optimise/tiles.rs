@@ -4,16 +4,13 @@
 //! else by blocks of rows.
 
 use super::ROWS;
-use super::pass::{CELLS, Cells, Part, Pass};
+use super::pass::{CELLS, Cells, Part, Pass, Piece};
 use crate::Real;
 use crate::machine::Phase;
 use harmonium_kernels::fixed::{self, Product, Rounder, map_strips};
 use harmonium_kernels::{Columns, Loop, prefetch, split_columns, vectorised};
 use ndarray::Array2;
 use rayon::prelude::*;
-
-/// Rows of a strip between a hint and the use of the line: rows lie too far apart for the processor to see them coming.
-const AHEAD: usize = 16;
 
 /// A block of whole rows, its moments multiplied out.
 pub(super) struct Rows<'a, T> {
@@ -29,41 +26,43 @@ pub(super) struct Rows<'a, T> {
     pub(super) average: &'a mut [T],
 }
 
-impl<T: Real> Loop for Rows<'_, T> {
-    type Output = Part<T>;
-
+impl<T: Real> Piece<T> for Rows<'_, T> {
     #[inline(always)]
-    fn run(self) -> Part<T> {
-        let n = self.n;
-        let rows = self.old.len() / n.max(1);
-        let mut part = Part::new(rows, n);
-        let mut difference = vec![T::zero(); n];
-        let mut all = Cells {
+    fn rows(&self) -> usize {
+        self.old.len() / self.n.max(1)
+    }
+    #[inline(always)]
+    fn difference<const N: usize>(&self, r: usize, k: usize) -> [T; N] {
+        let at = r * self.n + k;
+        let (p, q) = (&self.positive[at..at + N], &self.negative[at..at + N]);
+        let mut out = [T::zero(); N];
+        (0..N).for_each(|k| out[k] = p[k] - q[k]);
+        out
+    }
+    #[inline(always)]
+    fn cells(&mut self, r: usize) -> Cells<'_, T> {
+        let all = Cells {
             old: self.old,
             new: &mut *self.new,
             first: &mut *self.first,
             second: &mut *self.second,
             average: &mut *self.average,
         };
-        for r in 0..rows {
-            let at = r * n..(r + 1) * n;
-            let phases = self.positive[at.clone()].iter().zip(&self.negative[at.clone()]);
-            difference.iter_mut().zip(phases).for_each(|(d, (&p, &n))| *d = p - n);
-            let cells = all.part(at.start, at.end);
-            self.pass.row((self.first_row + r, 0), (r, 0), &difference, cells, &mut part);
-        }
-        part
+        all.part(r * self.n, self.n)
     }
 }
 
-/// Some rows of a strip of columns, with the difference of the phases just made.
-struct Piece<'a, 'b, T> {
-    pass: &'a Pass<'a, T>,
-    first: (usize, usize),
-    n: usize,
-    difference: &'a [fixed::Strip],
-    old: &'a [T],
-    strip: &'a mut Strip<'b, T>,
+impl<T: Real> Loop for Rows<'_, T> {
+    type Output = Part<T>;
+
+    #[inline(always)]
+    fn run(mut self) -> Part<T> {
+        let (n, pass) = (self.n, self.pass);
+        let mut part = Part::new(Piece::rows(&self), n);
+        let first = (self.first_row, 0);
+        pass.run(&mut self, n, first, (0, 0), &mut part);
+        part
+    }
 }
 
 /// A strip of columns on its way through the pass.
@@ -71,9 +70,26 @@ struct Strip<'a, T> {
     arrays: Arrays<'a, T>,
     part: Part<T>,
     rounder: Option<Rounder<'a>>,
+    /// First column of the strip, and columns of all strips.
+    j: usize,
+    n: usize,
 }
 
 impl<T: Real> Strip<'_, T> {
+    /// Asks for what the pass reads and writes in row `i`.
+    #[inline(always)]
+    fn prefetch(&self, old: &[T], i: usize, averages: bool) {
+        let at = i * self.n + self.j;
+        for k in [0, CELLS / 2, CELLS - 1] {
+            prefetch(old, at + k);
+        }
+        self.arrays.new.prefetch(i);
+        self.rounder.iter().for_each(|r| r.prefetch(i));
+        if averages {
+            self.arrays.average.iter().for_each(|a| a.prefetch(i));
+        }
+    }
+
     /// The tables take over `rows` new rows from `first` on, while these are in the cache.
     fn round(&mut self, first: usize, rows: usize) {
         if let Some(rounder) = &mut self.rounder {
@@ -92,38 +108,56 @@ struct Arrays<'a, T> {
     average: Option<Columns<'a, T>>,
 }
 
-impl<T: Real> Loop for Piece<'_, '_, T> {
-    type Output = ();
+/// Some rows of a strip, with the difference of the phases just made.
+struct Slab<'a, 'b, T> {
+    first_row: usize,
+    difference: &'a [fixed::Strip],
+    old: &'a [T],
+    strip: (usize, usize),
+    arrays: &'a mut Arrays<'b, T>,
+}
 
+impl<T: Real> Piece<T> for Slab<'_, '_, T> {
     #[inline(always)]
-    fn run(self) {
+    fn rows(&self) -> usize {
+        self.difference.len()
+    }
+    #[inline(always)]
+    fn difference<const N: usize>(&self, r: usize, k: usize) -> [T; N] {
+        let row = T::from_f32(&self.difference[r].0).expect("products are for single precision");
+        row[k..k + N].try_into().expect("as long as asked for")
+    }
+    #[inline(always)]
+    fn cells(&mut self, r: usize) -> Cells<'_, T> {
         #[inline(always)]
         fn row<'a, T>(x: &'a mut Option<Columns<'_, T>>, i: usize) -> &'a mut [T] {
             x.as_mut().map_or(&mut [], |x| x.row(i))
         }
-        let ((first, j), n) = (self.first, self.n);
-        let Strip { arrays, part, .. } = self.strip;
-        let width = CELLS.min(n - j);
-        for (i, difference) in (first..).zip(self.difference) {
-            arrays.new.prefetch(i + AHEAD);
-            prefetch(self.old, (i + AHEAD) * n + j);
-            prefetch(self.old, (i + AHEAD) * n + j + width - 1);
-            if self.pass.step.average != 0.0 {
-                arrays.average.iter().for_each(|a| a.prefetch(i + AHEAD));
-            }
-            let difference = T::from_f32(&difference.0).expect("products are for single precision");
-            let cells = Cells {
-                old: &self.old[i * n + j..][..width],
-                new: arrays.new.row(i),
-                first: row(&mut arrays.first, i),
-                second: row(&mut arrays.second, i),
-                average: row(&mut arrays.average, i),
-            };
-            match <&[T; CELLS]>::try_from(difference) {
-                Ok(d) if width == CELLS => self.pass.cells((i, j), (i, 0), d, cells, part),
-                _ => self.pass.row((i, j), (i, 0), &difference[..width], cells, part),
-            }
+        let (i, (j, n)) = (self.first_row + r, self.strip);
+        Cells {
+            old: &self.old[i * n + j..][..CELLS.min(n - j)],
+            new: self.arrays.new.row(i),
+            first: row(&mut self.arrays.first, i),
+            second: row(&mut self.arrays.second, i),
+            average: row(&mut self.arrays.average, i),
         }
+    }
+}
+
+/// The pass over a slab.
+struct Sweep<'a, 'b, T> {
+    pass: &'a Pass<'a, T>,
+    slab: Slab<'a, 'b, T>,
+    part: &'a mut Part<T>,
+}
+
+impl<T: Real> Loop for Sweep<'_, '_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(mut self) {
+        let (i, (j, n)) = (self.slab.first_row, self.slab.strip);
+        self.pass.run(&mut self.slab, CELLS.min(n - j), (i, j), (i, 0), self.part);
     }
 }
 
@@ -158,6 +192,8 @@ impl<'a, T: Real> Written<'a, T> {
             arrays: Arrays { new, first, second, average },
             part: Part::new(rows, CELLS.min(n - k * CELLS)),
             rounder,
+            j: k * CELLS,
+            n,
         };
         (all.map(strip).collect(), follows)
     }
@@ -209,8 +245,11 @@ pub(super) fn run<'a, T: Real>(
         let products = [p, Product { scale: -q.scale, ..q }];
         let old = old.as_slice().expect(STANDARD);
         let (strips, follows) = written.strips();
-        let strips = map_strips(&products, strips, |j, i, difference, strip| {
-            vectorised(Piece { pass, first: (i, j), n, difference, old, strip: &mut *strip });
+        let soon = |strip: &Strip<'_, T>, i: usize| strip.prefetch(old, i, pass.step.average != 0.0);
+        let strips = map_strips(&products, strips, soon, |j, i, difference, strip| {
+            let Strip { arrays, part, .. } = strip;
+            let slab = Slab { first_row: i, difference, old, strip: (j, n), arrays };
+            vectorised(Sweep { pass, slab, part });
             strip.round(i, difference.len());
         });
         let parts = strips.into_iter().enumerate().map(|(k, s)| (0, k * CELLS, s.part)).collect();
