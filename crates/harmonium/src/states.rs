@@ -1,7 +1,7 @@
 //! Configurations in their natural form: bits, codes or reals, one row per chain or data point.
 
 use crate::{Error, Real, Result};
-use harmonium_kernels::bits;
+use harmonium_kernels::{bits, prefetch};
 use ndarray::Array2;
 
 /// A matrix of bits, each row packed into words of 64, least significant bit first.
@@ -88,7 +88,16 @@ impl Bits {
     }
     /// The given rows, in the given order.
     pub(crate) fn select(&self, rows: &[usize]) -> Self {
-        let words = rows.iter().flat_map(|&r| self.row(r).iter().copied()).collect();
+        // Rows in random order are waited for, unless they are asked for in time.
+        const AHEAD: usize = 8;
+        let stride = bits::words(self.cols);
+        let mut words = Vec::with_capacity(rows.len() * stride);
+        for (i, &r) in rows.iter().enumerate() {
+            if let Some(&soon) = rows.get(i + AHEAD) {
+                (0..stride + 7).step_by(8).for_each(|word| prefetch(&self.words, soon * stride + word));
+            }
+            words.extend_from_slice(self.row(r));
+        }
         Self { rows: rows.len(), cols: self.cols, words }
     }
     /// Whether any bit is set.

@@ -7,7 +7,8 @@
 
 #![cfg(all(target_arch = "x86_64", not(miri)))]
 
-use super::vector::{Levels, Wide};
+use super::outer::{Strip, Units, Write};
+use super::vector::Levels;
 use crate::scratch::first;
 use std::arch::x86_64::*;
 
@@ -46,19 +47,21 @@ impl Default for Table {
 /// there are tables.
 #[target_feature(enable = "avx2,avx512f,avx512bw,avx512dq,avx512vl")]
 pub(super) fn index(words: &[u64], rows: usize, k: usize) -> Vec<Index> {
-    let stride = rows.div_ceil(SIDE);
-    let mut out = vec![Index::default(); k.div_ceil(SIDE) * stride];
-    for (r, words) in words.chunks_exact(k.max(1)).enumerate() {
-        for (units, out) in words.chunks(SIDE).zip(out.chunks_exact_mut(stride)) {
+    let mut out = Vec::with_capacity(k.div_ceil(SIDE) * rows.div_ceil(SIDE));
+    for first in (0..k).step_by(SIDE) {
+        for (r, words) in words.chunks_exact(k).enumerate() {
             let mut tile = [0; SIDE];
-            tile[..units.len()].copy_from_slice(units);
-            for (g, out) in out[4 * r..].iter_mut().take(4).enumerate() {
-                for (x, unit) in out.0.iter_mut().zip(tile) {
+            let units = &words[first..k.min(first + SIDE)];
+            tile.iter_mut().zip(units).for_each(|(x, unit)| *x = *unit);
+            for g in 0..4.min(rows.div_ceil(SIDE) - 4 * r) {
+                let mut index = Index::default();
+                for (x, unit) in index.0.iter_mut().zip(tile) {
                     let bits = (unit >> (16 * g)) as u32 & 0xffff;
                     let bytes = (bits | bits << 8) & 0x00ff_00ff;
                     let nibbles = (bytes | bytes << 4) & 0x0f0f_0f0f;
                     *x = nibbles | 0x3020_1000;
                 }
+                out.push(index);
             }
         }
     }
@@ -87,9 +90,12 @@ fn part(levels: &[Levels], out: &mut [Table]) {
     let pick: [__m512i; 4] =
         std::array::from_fn(|b| unsafe { _mm512_loadu_si512(pick[b].as_ptr().cast()) });
     for (t, rows) in levels.chunks(SIDE).enumerate() {
-        let mut square = [[0; 32]; SIDE];
-        square[..rows.len()].copy_from_slice(rows);
-        for (half, columns) in turned(&square).iter().enumerate() {
+        let mut padded = [[0; 32]; SIDE];
+        let square = rows.try_into().unwrap_or_else(|_| {
+            padded[..rows.len()].copy_from_slice(rows);
+            &padded
+        });
+        for (half, columns) in turned(square).iter().enumerate() {
             for (c, &levels) in columns.iter().enumerate() {
                 let all = _mm512_broadcast_i32x4(levels);
                 let [a, b, c_, d] = pick.map(|pick| _mm512_shuffle_epi8(all, pick));
@@ -123,25 +129,23 @@ fn turned(square: &[Levels; SIDE]) -> [[__m128i; SIDE]; 2] {
     [half(0), half(1)]
 }
 
-/// out\[i\]\[c\] ← Σ_r v_ri·level_rc for 32 columns and the units from `first_unit` on, v by the `index` of its bits, the levels by
-/// their [`tables`]; `sums` is a buffer. Calls `now_and_then(step, steps)` on its way.
+/// sums\[c·u + i\] ← Σ_r v_ri·level_rc for 32 columns and n units, v by the index of its bits (with the number of its rows and the
+/// first unit), the levels by their [`tables`]; u is n, filled up to whole tiles. Calls `now_and_then(step, steps)` on its way.
 #[target_feature(enable = "avx2,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vnni")]
 pub(super) fn add_levels(
     table: &[Table],
-    rows: usize,
-    index: &[Index],
-    first_unit: usize,
+    (index, rows, first_unit): (&[Index], usize, usize),
+    n: usize,
     sums: &mut Vec<i32>,
-    out: &mut [Wide],
     mut now_and_then: impl FnMut(usize, usize),
 ) {
-    let (all, tiles) = (rows.div_ceil(SIDE), out.len().div_ceil(SIDE));
+    let (all, tiles) = (rows.div_ceil(SIDE), n.div_ceil(SIDE));
     let units = SIDE * tiles;
     let sums = first(sums, 32 * units);
     if rows == 0 {
         sums.fill(0);
     }
-    assert!(first_unit.is_multiple_of(SIDE) && out.len() <= UNITS);
+    assert!(first_unit.is_multiple_of(SIDE) && n <= UNITS);
     let index = &index[first_unit / SIDE * all..];
     let parts = all.div_ceil(TABLES);
     for part in 0..parts {
@@ -164,7 +168,6 @@ pub(super) fn add_levels(
             pair_of!(1 2 3 4 5 6 7 8 9 10);
         }
     }
-    turn_sums(sums, units, out);
 }
 
 /// N tiles of units and two columns.
@@ -210,19 +213,34 @@ fn pair<const N: usize>(
     }
 }
 
-/// rows\[i\]\[c\] ← sums\[c·units + i\].
+/// Turns sums by columns, as `add_levels` leaves them, and gives them the units of the product: the same operations as
+/// `outer::finish`.
 #[target_feature(enable = "avx2,avx512f,avx512bw,avx512dq,avx512vl")]
-fn turn_sums(sums: &[i32], units: usize, rows: &mut [Wide]) {
-    assert!(units.is_multiple_of(SIDE) && sums.len() == 32 * units && rows.len() <= units);
-    for (tile, rows) in rows.chunks_mut(SIDE).enumerate() {
+pub(super) fn finish(sums: &[i32], ones: &[u32], units: &Units, write: Write, strip: &mut [Strip]) {
+    let stride = ones.len().next_multiple_of(SIDE);
+    assert!(sums.len() >= 32 * stride && strip.len() == ones.len());
+    let scale = _mm512_set1_ps(units.scale);
+    for (tile, (ones, strip)) in ones.chunks(SIDE).zip(strip.chunks_mut(SIDE)).enumerate() {
         for half in 0..2 {
-            // SAFETY: sixteen sums of column 16·half + r < 32, from a multiple of sixteen below `units` on.
+            // SAFETY: sixteen sums of column 16·half + r < 32, from a multiple of sixteen below `stride` on.
             let square: [__m512i; SIDE] = std::array::from_fn(|r| unsafe {
-                _mm512_loadu_si512(sums.as_ptr().add((SIDE * half + r) * units + SIDE * tile).cast())
+                _mm512_loadu_si512(sums.as_ptr().add((SIDE * half + r) * stride + SIDE * tile).cast())
             });
-            for (row, column) in rows.iter_mut().zip(turned_32(square)) {
-                // SAFETY: half of a row of 32.
-                unsafe { _mm512_store_si512(row.0.as_mut_ptr().add(SIDE * half).cast(), column) };
+            // SAFETY: sixteen of 32 columns.
+            let offset = unsafe { _mm512_loadu_ps(units.offset.as_ptr().add(SIDE * half)) };
+            for ((row, &ones), column) in strip.iter_mut().zip(ones).zip(turned_32(square)) {
+                let constant = _mm512_set1_ps(units.shift * ones as f32);
+                let x = _mm512_mul_ps(scale, _mm512_cvtepi32_ps(column));
+                let x = _mm512_add_ps(x, _mm512_add_ps(constant, offset));
+                // SAFETY: as above.
+                unsafe {
+                    let to = row.0.as_mut_ptr().add(SIDE * half);
+                    let x = match write {
+                        Write::Set => x,
+                        Write::Add => _mm512_add_ps(_mm512_loadu_ps(to), x),
+                    };
+                    _mm512_storeu_ps(to, x);
+                }
             }
         }
     }

@@ -72,28 +72,30 @@ pub fn map_strips<S: Send>(
     }
     assert_eq!(parts.len(), n.div_ceil(WIDTH), "moments: one part for each strip");
     let isa = Isa::detect();
-    let turned: Vec<_> = products.iter().map(|p| Turned::new(isa, p.v)).collect();
     let rows: usize = products.iter().map(|p| p.v.rows()).sum();
+    let turned = map_tasks(products.to_vec(), rows * k / 16, |_, p| Turned::new(isa, p.v));
     let piece = piece(isa, k);
     map_tasks(parts, rows * k * n / 160, |column, mut part| {
         let mut scratch = scratch::take();
         let (sums, strip) = scratch.strip(piece.min(k));
-        let factors: Vec<_> =
-            products.iter().zip(&turned).map(|(p, v)| (p, v, p.means.strip(column))).collect();
+        let factors: Vec<_> = products
+            .iter()
+            .zip(&turned)
+            .map(|(p, v)| (Units::new(p, column), v, p.means.strip(column)))
+            .collect();
         for (i, (_, v, levels)) in factors.iter().enumerate() {
             v.prepare(isa, levels, i, sums);
         }
         for first in (0..k).step_by(piece) {
             let strip = &mut strip[..piece.min(k - first)];
             let mut write = Write::Set;
-            for (i, (p, v, levels)) in factors.iter().enumerate() {
+            for (i, (units, v, levels)) in factors.iter().enumerate() {
                 let rows = strip.len();
-                v.add_levels(isa, levels, first..first + rows, i, sums, |step, steps| {
+                v.multiply(isa, levels, (first, i), units, write, sums, strip, |step, steps| {
                     // A share of the rows for each step of each product.
                     let at = |step: usize| first + rows * (i * steps + step) / (factors.len() * steps);
                     (at(step)..at(step + 1)).for_each(|row| soon(&part, row));
                 });
-                finish(isa, p, column, &v.ones[first..], &sums.wide, write, strip);
                 write = Write::Add;
             }
             f(WIDTH * column, first, strip, &mut part);
@@ -211,36 +213,34 @@ impl Turned {
         let _ = (isa, levels, number, sums);
     }
 
-    /// sums.wide\[i\] ← Σ_r v_ri·level_r for some units i, counted from the first of them. Calls `now_and_then(step, steps)` on
-    /// its way.
-    fn add_levels(
+    /// Writes into a strip the products of the units from `first` on with the levels, which have been [prepared](Self::prepare)
+    /// for the product of this number. Calls `now_and_then(step, steps)` on its way.
+    #[allow(clippy::too_many_arguments)]
+    fn multiply(
         &self,
         isa: Isa,
         levels: &[Levels],
-        units: std::ops::Range<usize>,
-        number: usize,
+        (from, number): (usize, usize),
+        units: &Units,
+        write: Write,
         sums: &mut Sums,
+        strip: &mut [Strip],
         mut now_and_then: impl FnMut(usize, usize),
     ) {
-        let k = self.ones.len();
-        let wide = first(&mut sums.wide, units.len());
+        let ones = &self.ones[from..][..strip.len()];
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if isa.level() == Level::Avx512 {
             let (tables, columns) = (&sums.tables[number], &mut sums.columns);
             // SAFETY: an `Isa` of this level exists only if its features were detected.
             unsafe {
-                bytes::add_levels(
-                    tables,
-                    self.rows,
-                    &self.index,
-                    units.start,
-                    columns,
-                    wide,
-                    now_and_then,
-                )
-            };
+                let index = (&self.index[..], self.rows, from);
+                bytes::add_levels(tables, index, ones.len(), columns, now_and_then);
+                bytes::finish(columns, ones, units, write, strip);
+            }
             return;
         }
+        let k = self.ones.len();
+        let wide = first(&mut sums.wide, ones.len());
         let _ = number;
         wide.fill(Wide::default());
         let (table, narrow) = (first(&mut sums.table, ENTRIES), first(&mut sums.narrow, wide.len()));
@@ -254,47 +254,51 @@ impl Turned {
             for (row, levels) in wide_levels.iter_mut().zip(levels) {
                 row.0.iter_mut().zip(levels).for_each(|(x, level)| *x = i16::from(*level));
             }
-            let (w, words) = (&wide_levels[..levels.len()], &words[units.clone()]);
+            let (w, words) = (&wide_levels[..levels.len()], &words[from..][..ones.len()]);
             if words.len() < 48 {
                 add_words::<4>(isa, w, words, mode, table, narrow, wide);
             } else {
                 add_words::<5>(isa, w, words, mode, table, narrow, wide);
             }
         }
+        finish(isa, wide, ones, units, write, strip);
     }
 }
 
-/// strip ← \[strip +\] the sums of levels in units of the product.
-fn finish(
-    isa: Isa,
-    p: &Product<'_>,
-    column: usize,
-    ones: &[u32],
-    sums: &[Wide],
-    write: Write,
-    strip: &mut [Strip],
-) {
-    let (shift, size) = p.means.range.line();
-    // A spin is 2·bit − 1.
-    let (factor, all) = if p.values == Values::Spin { (2.0, -p.scale) } else { (1.0, 0.0) };
-    let mut offset = [0.0; 32];
-    let totals = &p.means.sums()[32 * column..];
-    offset.iter_mut().zip(totals).for_each(|(o, &sum)| *o = all * sum as f32);
-    let line = (factor * p.scale * size / f32::from(LEVELS), factor * p.scale * shift);
-    scaled(isa, sums, ones, line, &offset, write, strip);
+/// What turns the sums of levels in 32 columns into the product: scale · Σ levels + shift · ones + offset.
+pub(super) struct Units {
+    pub(super) scale: f32,
+    pub(super) shift: f32,
+    pub(super) offset: [f32; 32],
+}
+
+impl Units {
+    fn new(p: &Product<'_>, column: usize) -> Self {
+        let (shift, size) = p.means.range.line();
+        // A spin is 2·bit − 1.
+        let (factor, all) = if p.values == Values::Spin { (2.0, -p.scale) } else { (1.0, 0.0) };
+        let mut offset = [0.0; 32];
+        let totals = &p.means.sums()[32 * column..];
+        offset.iter_mut().zip(totals).for_each(|(o, &sum)| *o = all * sum as f32);
+        Self {
+            scale: factor * p.scale * size / f32::from(LEVELS),
+            shift: factor * p.scale * shift,
+            offset,
+        }
+    }
 }
 
 multiversion! {
-    fn scaled(sums: &[Wide], ones: &[u32], line: (f32, f32), offset: &[f32; 32], write: Write, strip: &mut [Strip]) {
-        let (scale, shift) = line;
+    /// strip ← \[strip +\] the sums of levels in units of the product.
+    fn finish(sums: &[Wide], ones: &[u32], units: &Units, write: Write, strip: &mut [Strip]) {
         for (i, (&ones, strip)) in ones.iter().zip(strip).enumerate() {
             // Not for the processor, but for the compiler, which else takes eight rows at a time, by gathering.
             prefetch(sums, i);
             let sums = &sums[i];
-            let constant = shift * ones as f32;
+            let constant = units.shift * ones as f32;
             let mut x = Strip::default();
-            for ((x, &sum), offset) in x.0.iter_mut().zip(&sums.0).zip(offset) {
-                *x = scale * sum as f32 + (constant + offset);
+            for ((x, &sum), offset) in x.0.iter_mut().zip(&sums.0).zip(&units.offset) {
+                *x = units.scale * sum as f32 + (constant + offset);
             }
             match write {
                 Write::Set => *strip = x,
@@ -313,7 +317,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
-        fn every_instruction_set_sums_levels_alike(seed: u64, rows in 0usize..1200, k in 1usize..300) {
+        fn every_instruction_set_multiplies_alike(seed: u64, rows in 0usize..1200, k in 1usize..300) {
             let at = |i: usize| mix(mix(seed) ^ i as u64);
             let mut v: Vec<u64> = (0..rows * bits::words(k)).map(at).collect();
             for row in v.chunks_exact_mut(bits::words(k)) {
@@ -322,20 +326,24 @@ mod tests {
             let v = Rows::new(&v, rows, k);
             let levels: Vec<Levels> =
                 (0..rows).map(|r| std::array::from_fn(|c| (at(32 * r + c + 1) % 64) as u8)).collect();
-            let mut want = vec![Wide::default(); k];
-            for (r, levels) in levels.iter().enumerate() {
-                for i in bits::ones(v.row(r)) {
-                    want[i].0.iter_mut().zip(levels).for_each(|(s, &x)| *s += i32::from(x));
-                }
+            let units = Units { scale: 0.3, shift: -0.7, offset: std::array::from_fn(|c| c as f32) };
+            let mut want = vec![Strip([-1.0; 32]); k];
+            for (i, want) in want.iter_mut().enumerate() {
+                let mut sums = [0; 32];
+                let rows = (0..rows).filter(|&r| v.row(r)[i / 64] >> (i % 64) & 1 == 1);
+                rows.clone().for_each(|r| (0..32).for_each(|c| sums[c] += u32::from(levels[r][c])));
+                let constant = units.shift * rows.count() as f32;
+                (0..32).for_each(|c| want.0[c] += units.scale * sums[c] as f32 + (constant + c as f32));
             }
             for isa in Isa::all() {
                 let (mut sums, turned) = (Sums::default(), Turned::new(isa, v));
                 turned.prepare(isa, &levels, 1, &mut sums);
-                for first in (0..k).step_by(piece(isa, k)) {
-                    let units = first..k.min(first + piece(isa, k));
-                    turned.add_levels(isa, &levels, units.clone(), 1, &mut sums, |_, _| ());
-                    prop_assert!(sums.wide[..units.len()] == want[units], "{}", isa.name());
+                let mut got = vec![Strip([-1.0; 32]); k];
+                for (i, got) in got.chunks_mut(piece(isa, k)).enumerate() {
+                    let from = i * piece(isa, k);
+                    turned.multiply(isa, &levels, (from, 1), &units, Write::Add, &mut sums, got, |_, _| ());
                 }
+                prop_assert!(got == want, "{}", isa.name());
             }
         }
     }

@@ -10,7 +10,7 @@ use super::quantise::Half;
 use super::vector::Row;
 use crate::isa::{Isa, multiversion};
 use crate::prefetch::prefetch;
-use crate::strip::{Columns, split_columns};
+use crate::strip::{Columns, map_tasks, split_columns};
 
 /// What every square of weights contributes to the backward direction: all squares of a strip side by side.
 #[derive(Clone, Debug, Default)]
@@ -116,9 +116,8 @@ pub(super) fn finish(backward: &mut Half, squares: &Squares, s: i32) {
     let (blocks, spin) = (backward.blocks_per_column(), matches!(backward.source, Side::Spin(_)));
     let across = backward.columns.len();
     let per_block = Half::rows_per_block(backward.source) / TILE;
-    for (c, (column, plan)) in
-        backward.columns.iter_mut().zip(backward.plan.chunks_mut(blocks)).enumerate()
-    {
+    let columns: Vec<_> = backward.columns.iter_mut().zip(backward.plan.chunks_mut(blocks)).collect();
+    map_tasks(columns, squares.0.len() * 16, |c, (column, plan)| {
         let mut walk = Walk::new();
         for block in 0..blocks {
             let first = block * per_block * across + c;
@@ -128,7 +127,7 @@ pub(super) fn finish(backward: &mut Half, squares: &Squares, s: i32) {
             walk.end_block(block, plan);
         }
         *column = walk.finish(spin, (s as f32).exp2(), plan);
-    }
+    });
 }
 
 #[cfg(test)]
@@ -147,7 +146,7 @@ mod tests {
             let (a, b) = (side(spins & 1 == 1, k), side(spins & 2 == 2, n));
             let at = |i: usize| mix(mix(seed) ^ i as u64) as f64 / 2f64.powi(64);
             let w: Vec<f32> = (0..k * n).map(|i| {
-                let zero = mix(seed ^ (i % n / 32) as u64) % 2 == 0 && i % 3 == 0;
+                let zero = mix(seed ^ (i % n / 32) as u64).is_multiple_of(2) && i.is_multiple_of(3);
                 if zero { 0.0 } else { ((at(i) - 0.4) * 2f64.powi(size)) as f32 }
             }).collect();
             let (mut want, mut got) = (Coupling::new(a, b), Coupling::new(a, b));
