@@ -11,6 +11,7 @@ use super::outer::{Strip, Units, Write};
 use super::vector::Levels;
 use crate::scratch::first;
 use std::arch::x86_64::*;
+use std::ops::Range;
 
 /// Rows of a table, units of a tile.
 const SIDE: usize = 16;
@@ -129,24 +130,26 @@ fn turned(square: &[Levels; SIDE]) -> [[__m128i; SIDE]; 2] {
     [half(0), half(1)]
 }
 
-/// sums\[c·u + i\] ← Σ_r v_ri·level_rc for 32 columns and n units, v by the index of its bits (with the number of its rows and the
-/// first unit), the levels by their [`tables`]; u is n, filled up to whole tiles. Calls `now_and_then(step, steps)` on its way.
+/// sums\[c·u + i\] ← \[sums\[c·u + i\]\] ± Σ_r v_ri·level_rc for 32 columns and some units i, counted from the first of them: v by
+/// the index of its bits with the number of its rows, the levels by their [`tables`] with whether to subtract and whether to
+/// start from zero; u is the number of units, filled up to whole tiles. Calls `now_and_then(step, steps)` on its way.
 #[target_feature(enable = "avx2,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vnni")]
 pub(super) fn add_levels(
-    table: &[Table],
-    (index, rows, first_unit): (&[Index], usize, usize),
-    n: usize,
+    (table, negative, fresh): (&[Table], bool, bool),
+    (index, rows): (&[Index], usize),
+    units: Range<usize>,
     sums: &mut Vec<i32>,
     mut now_and_then: impl FnMut(usize, usize),
 ) {
-    let (all, tiles) = (rows.div_ceil(SIDE), n.div_ceil(SIDE));
+    assert!(units.start.is_multiple_of(SIDE) && units.len() <= UNITS);
+    let (all, tiles) = (rows.div_ceil(SIDE), units.len().div_ceil(SIDE));
+    let index = &index[units.start / SIDE * all..];
     let units = SIDE * tiles;
     let sums = first(sums, 32 * units);
-    if rows == 0 {
+    if rows == 0 && fresh {
         sums.fill(0);
     }
-    assert!(first_unit.is_multiple_of(SIDE) && n <= UNITS);
-    let index = &index[first_unit / SIDE * all..];
+    let sign = if negative { -1 } else { 1 };
     let parts = all.div_ceil(TABLES);
     for part in 0..parts {
         let here = TABLES.min(all - part * TABLES);
@@ -160,7 +163,7 @@ pub(super) fn add_levels(
                 ($($n:literal)*) => {
                     match tiles {
                         0 => {}
-                        $($n => pair::<$n>(tables, index, all, part == 0, [left, right]),)*
+                        $($n => pair::<$n>(tables, index, all, (sign, fresh && part == 0), [left, right]),)*
                         _ => unreachable!("at most {TILES} tiles"),
                     }
                 };
@@ -177,13 +180,13 @@ fn pair<const N: usize>(
     tables: [&[Table]; 2],
     index: &[Index],
     stride: usize,
-    fresh: bool,
+    (sign, fresh): (i8, bool),
     sums: [&mut [i32]; 2],
 ) {
     let groups = tables[0].len();
     assert!(tables[1].len() == groups && index.len() >= (N - 1) * stride + groups);
     assert!(sums.iter().all(|s| s.len() == N * SIDE));
-    let ones = _mm512_set1_epi8(1);
+    let signs = _mm512_set1_epi8(sign);
     let mut acc = [[_mm512_setzero_si512(); N]; 2];
     if !fresh {
         for (acc, sums) in acc.iter_mut().zip(&sums) {
@@ -201,8 +204,8 @@ fn pair<const N: usize>(
         for (t, (left, right)) in left.iter_mut().zip(right).enumerate() {
             // SAFETY: t·stride + g ≤ (N−1)·stride + groups − 1, within the indices by the assertion above.
             let i = unsafe { _mm512_load_si512(index.as_ptr().add(t * stride + g).cast()) };
-            *left = _mm512_dpbusd_epi32(*left, _mm512_permutexvar_epi8(i, a), ones);
-            *right = _mm512_dpbusd_epi32(*right, _mm512_permutexvar_epi8(i, b), ones);
+            *left = _mm512_dpbusd_epi32(*left, _mm512_permutexvar_epi8(i, a), signs);
+            *right = _mm512_dpbusd_epi32(*right, _mm512_permutexvar_epi8(i, b), signs);
         }
     }
     for (acc, sums) in acc.iter().zip(sums) {
@@ -216,7 +219,7 @@ fn pair<const N: usize>(
 /// Turns sums by columns, as `add_levels` leaves them, and gives them the units of the product: the same operations as
 /// `outer::finish`.
 #[target_feature(enable = "avx2,avx512f,avx512bw,avx512dq,avx512vl")]
-pub(super) fn finish(sums: &[i32], ones: &[u32], units: &Units, write: Write, strip: &mut [Strip]) {
+pub(super) fn finish(sums: &[i32], ones: &[i32], units: &Units, write: Write, strip: &mut [Strip]) {
     let stride = ones.len().next_multiple_of(SIDE);
     assert!(sums.len() >= 32 * stride && strip.len() == ones.len());
     let scale = _mm512_set1_ps(units.scale);

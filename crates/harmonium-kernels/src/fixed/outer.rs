@@ -16,6 +16,7 @@ use crate::isa::{Isa, multiversion};
 use crate::prefetch::prefetch;
 use crate::scratch::{self, first};
 use crate::strip::{Columns, map_tasks, split_columns};
+use std::ops::Range;
 
 /// Whether an output is overwritten or added to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,34 +75,62 @@ pub fn map_strips<S: Send>(
     let isa = Isa::detect();
     let rows: usize = products.iter().map(|p| p.v.rows()).sum();
     let turned = map_tasks(products.to_vec(), rows * k / 16, |_, p| Turned::new(isa, p.v));
-    let piece = piece(isa, k);
+    let (piece, joined) = (piece(isa, k), joined(products));
+    let ones: Vec<_> =
+        joined.iter().map(|set| ones(&products[set.clone()], &turned[set.clone()])).collect();
     map_tasks(parts, rows * k * n / 160, |column, mut part| {
         let mut scratch = scratch::take();
         let (sums, strip) = scratch.strip(piece.min(k));
-        let factors: Vec<_> = products
-            .iter()
-            .zip(&turned)
-            .map(|(p, v)| (Units::new(p, column), v, p.means.strip(column)))
-            .collect();
-        for (i, (_, v, levels)) in factors.iter().enumerate() {
-            v.prepare(isa, levels, i, sums);
+        for (i, (p, v)) in products.iter().zip(&turned).enumerate() {
+            v.prepare(isa, p.means.strip(column), i, sums);
         }
+        let units: Vec<_> =
+            joined.iter().map(|set| Units::new(&products[set.clone()], column)).collect();
         for first in (0..k).step_by(piece) {
             let strip = &mut strip[..piece.min(k - first)];
+            let rows = first..first + strip.len();
             let mut write = Write::Set;
-            for (i, (units, v, levels)) in factors.iter().enumerate() {
-                let rows = strip.len();
-                v.multiply(isa, levels, (first, i), units, write, sums, strip, |step, steps| {
-                    // A share of the rows for each step of each product.
-                    let at = |step: usize| first + rows * (i * steps + step) / (factors.len() * steps);
-                    (at(step)..at(step + 1)).for_each(|row| soon(&part, row));
-                });
+            for ((set, ones), units) in joined.iter().zip(&ones).zip(&units) {
+                for i in set.clone() {
+                    let p = &products[i];
+                    let terms = (p.means.strip(column), i, p.scale < 0.0, i == set.start);
+                    turned[i].add_levels(isa, terms, rows.clone(), sums, |step, steps| {
+                        // A share of the rows for each step of each product.
+                        let all = products.len() * steps;
+                        let at = |step: usize| first + rows.len() * (i * steps + step) / all;
+                        (at(step)..at(step + 1)).for_each(|row| soon(&part, row));
+                    });
+                }
+                sums.finish(isa, &ones[rows.clone()], units, write, strip);
                 write = Write::Add;
             }
             f(WIDTH * column, first, strip, &mut part);
         }
         part
     })
+}
+
+/// Sets of neighbouring products that differ in sign only, so that they can be added up as integers.
+fn joined(products: &[Product<'_>]) -> Vec<Range<usize>> {
+    let mut sets: Vec<Range<usize>> = Vec::new();
+    let unit = |p: &Product<'_>| (p.scale.abs(), p.values, p.means.range);
+    for (i, p) in products.iter().enumerate() {
+        match sets.last_mut() {
+            Some(set) if unit(&products[set.start]) == unit(p) => set.end = i + 1,
+            _ => sets.push(i..i + 1),
+        }
+    }
+    sets
+}
+
+/// Set bits of every unit, those of negative products subtracted.
+fn ones(products: &[Product<'_>], turned: &[Turned]) -> Vec<i32> {
+    let mut out = vec![0; turned[0].ones.len()];
+    for (p, v) in products.iter().zip(turned) {
+        let sign = if p.scale < 0.0 { -1 } else { 1 };
+        out.iter_mut().zip(&v.ones).for_each(|(n, &ones)| *n += sign * ones as i32);
+    }
+    out
 }
 
 /// out ← \[out +\] the product, row-major (k × n).
@@ -213,36 +242,34 @@ impl Turned {
         let _ = (isa, levels, number, sums);
     }
 
-    /// Writes into a strip the products of the units from `first` on with the levels, which have been [prepared](Self::prepare)
-    /// for the product of this number. Calls `now_and_then(step, steps)` on its way.
-    #[allow(clippy::too_many_arguments)]
-    fn multiply(
+    /// sums\[i\] ← \[sums\[i\]\] ± Σ_r v_ri·level_r for some units i, counted from the first of them; the levels, which have been
+    /// [prepared](Self::prepare) for the product of this number, come with whether to subtract and whether to start from
+    /// zero. Calls `now_and_then(step, steps)` on its way.
+    fn add_levels(
         &self,
         isa: Isa,
-        levels: &[Levels],
-        (from, number): (usize, usize),
-        units: &Units,
-        write: Write,
+        (levels, number, negative, fresh): (&[Levels], usize, bool, bool),
+        units: Range<usize>,
         sums: &mut Sums,
-        strip: &mut [Strip],
         mut now_and_then: impl FnMut(usize, usize),
     ) {
-        let ones = &self.ones[from..][..strip.len()];
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if isa.level() == Level::Avx512 {
             let (tables, columns) = (&sums.tables[number], &mut sums.columns);
+            let index = (&self.index[..], self.rows);
             // SAFETY: an `Isa` of this level exists only if its features were detected.
             unsafe {
-                let index = (&self.index[..], self.rows, from);
-                bytes::add_levels(tables, index, ones.len(), columns, now_and_then);
-                bytes::finish(columns, ones, units, write, strip);
+                bytes::add_levels((tables, negative, fresh), index, units, columns, now_and_then);
             }
             return;
         }
-        let k = self.ones.len();
-        let wide = first(&mut sums.wide, ones.len());
         let _ = number;
-        wide.fill(Wide::default());
+        let k = self.ones.len();
+        let wide = first(&mut sums.wide, units.len());
+        if fresh {
+            wide.fill(Wide::default());
+        }
+        let sign = if negative { -1 } else { 1 };
         let (table, narrow) = (first(&mut sums.table, ENTRIES), first(&mut sums.narrow, wide.len()));
         for (q, (words, levels)) in self.words.chunks_exact(k.max(1)).zip(levels.chunks(64)).enumerate()
         {
@@ -252,16 +279,28 @@ impl Turned {
             let mode = Mode { fresh: q % WORDS_PER_FLUSH == 0, flush: flush.then_some(0) };
             let mut wide_levels = [Row::default(); 64];
             for (row, levels) in wide_levels.iter_mut().zip(levels) {
-                row.0.iter_mut().zip(levels).for_each(|(x, level)| *x = i16::from(*level));
+                row.0.iter_mut().zip(levels).for_each(|(x, level)| *x = sign * i16::from(*level));
             }
-            let (w, words) = (&wide_levels[..levels.len()], &words[from..][..ones.len()]);
+            let (w, words) = (&wide_levels[..levels.len()], &words[units.clone()]);
             if words.len() < 48 {
                 add_words::<4>(isa, w, words, mode, table, narrow, wide);
             } else {
                 add_words::<5>(isa, w, words, mode, table, narrow, wide);
             }
         }
-        finish(isa, wide, ones, units, write, strip);
+    }
+}
+
+impl Sums {
+    /// strip ← \[strip +\] the sums of levels in units of the product.
+    fn finish(&self, isa: Isa, ones: &[i32], units: &Units, write: Write, strip: &mut [Strip]) {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        if isa.level() == Level::Avx512 {
+            // SAFETY: an `Isa` of this level exists only if its features were detected.
+            unsafe { bytes::finish(&self.columns, ones, units, write, strip) };
+            return;
+        }
+        finish(isa, &self.wide, ones, units, write, strip);
     }
 }
 
@@ -273,24 +312,24 @@ pub(super) struct Units {
 }
 
 impl Units {
-    fn new(p: &Product<'_>, column: usize) -> Self {
+    /// Of the sum of products that differ in sign only.
+    fn new(products: &[Product<'_>], column: usize) -> Self {
+        let p = &products[0];
         let (shift, size) = p.means.range.line();
         // A spin is 2·bit − 1.
-        let (factor, all) = if p.values == Values::Spin { (2.0, -p.scale) } else { (1.0, 0.0) };
+        let (factor, all) = if p.values == Values::Spin { (2.0, -1.0) } else { (1.0, 0.0) };
         let mut offset = [0.0; 32];
-        let totals = &p.means.sums()[32 * column..];
-        offset.iter_mut().zip(totals).for_each(|(o, &sum)| *o = all * sum as f32);
-        Self {
-            scale: factor * p.scale * size / f32::from(LEVELS),
-            shift: factor * p.scale * shift,
-            offset,
+        for p in products {
+            let totals = &p.means.sums()[32 * column..];
+            offset.iter_mut().zip(totals).for_each(|(o, &sum)| *o += all * p.scale * sum as f32);
         }
+        let scale = factor * p.scale.abs();
+        Self { scale: scale * size / f32::from(LEVELS), shift: scale * shift, offset }
     }
 }
 
 multiversion! {
-    /// strip ← \[strip +\] the sums of levels in units of the product.
-    fn finish(sums: &[Wide], ones: &[u32], units: &Units, write: Write, strip: &mut [Strip]) {
+    fn finish(sums: &[Wide], ones: &[i32], units: &Units, write: Write, strip: &mut [Strip]) {
         for (i, (&ones, strip)) in ones.iter().zip(strip).enumerate() {
             // Not for the processor, but for the compiler, which else takes eight rows at a time, by gathering.
             prefetch(sums, i);
@@ -328,20 +367,30 @@ mod tests {
                 (0..rows).map(|r| std::array::from_fn(|c| (at(32 * r + c + 1) % 64) as u8)).collect();
             let units = Units { scale: 0.3, shift: -0.7, offset: std::array::from_fn(|c| c as f32) };
             let mut want = vec![Strip([-1.0; 32]); k];
+            let ones: Vec<i32> = (0..k as i32).map(|i| i % 7 - 3).collect();
             for (i, want) in want.iter_mut().enumerate() {
                 let mut sums = [0; 32];
                 let rows = (0..rows).filter(|&r| v.row(r)[i / 64] >> (i % 64) & 1 == 1);
-                rows.clone().for_each(|r| (0..32).for_each(|c| sums[c] += u32::from(levels[r][c])));
-                let constant = units.shift * rows.count() as f32;
+                rows.for_each(|r| (0..32).for_each(|c| sums[c] += i32::from(levels[r][c])));
+                // The levels once more, in columns that have changed places, are subtracted.
+                let sums = std::array::from_fn::<_, 32, _>(|c| sums[c] - sums[31 - c]);
+                let constant = units.shift * ones[i] as f32;
                 (0..32).for_each(|c| want.0[c] += units.scale * sums[c] as f32 + (constant + c as f32));
             }
+            let mirrored: Vec<Levels> =
+                levels.iter().map(|row| std::array::from_fn(|c| row[31 - c])).collect();
             for isa in Isa::all() {
                 let (mut sums, turned) = (Sums::default(), Turned::new(isa, v));
                 turned.prepare(isa, &levels, 1, &mut sums);
+                turned.prepare(isa, &mirrored, 0, &mut sums);
                 let mut got = vec![Strip([-1.0; 32]); k];
                 for (i, got) in got.chunks_mut(piece(isa, k)).enumerate() {
                     let from = i * piece(isa, k);
-                    turned.multiply(isa, &levels, (from, 1), &units, Write::Add, &mut sums, got, |_, _| ());
+                    let rows = from..from + got.len();
+                    let (first, second) = ((&levels[..], 1, false, true), (&mirrored[..], 0, true, false));
+                    turned.add_levels(isa, first, rows.clone(), &mut sums, |_, _| ());
+                    turned.add_levels(isa, second, rows.clone(), &mut sums, |_, _| ());
+                    sums.finish(isa, &ones[rows], &units, Write::Add, got);
                 }
                 prop_assert!(got == want, "{}", isa.name());
             }
