@@ -6,11 +6,10 @@ use std::arch::x86_64::*;
 
 /// Sixteen weights in steps, rounded, and what they add to the sums so far: the operations of `Units::round_plain`.
 struct Sums {
-    high: __m512,
-    low: __m512,
-    above: __m512,
-    below: __m512,
+    sum: __m512,
+    size: __m512,
     total: __m512,
+    error: __m512,
 }
 
 impl Sums {
@@ -18,24 +17,22 @@ impl Sums {
     #[target_feature(enable = "avx512f")]
     fn new() -> Self {
         let zero = _mm512_setzero_ps();
-        Self { high: zero, low: zero, above: zero, below: zero, total: zero }
+        Self { sum: zero, size: zero, total: zero, error: zero }
     }
 
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn add(&mut self, x: __m512) -> __m512i {
-        let (zero, magic) = (_mm512_setzero_ps(), _mm512_set1_ps(MAGIC));
+        let magic = _mm512_set1_ps(MAGIC);
         let (largest, least) = (_mm512_set1_ps(LARGEST), _mm512_set1_ps(-LARGEST));
         // Of these the second operand stays where a weight is NaN, as in `rounded`.
         let y = _mm512_add_ps(_mm512_max_ps(least, _mm512_min_ps(largest, x)), magic);
         let stored = _mm512_castps_si512(y);
         let y = _mm512_sub_ps(y, magic);
-        let e = _mm512_sub_ps(x, y);
-        self.high = _mm512_add_ps(self.high, _mm512_max_ps(x, zero));
-        self.low = _mm512_add_ps(self.low, _mm512_min_ps(x, zero));
-        self.above = _mm512_add_ps(self.above, _mm512_max_ps(e, zero));
-        self.below = _mm512_add_ps(self.below, _mm512_min_ps(e, zero));
+        self.sum = _mm512_add_ps(self.sum, x);
+        self.size = _mm512_add_ps(self.size, _mm512_abs_ps(x));
         self.total = _mm512_add_ps(self.total, y);
+        self.error = _mm512_add_ps(self.error, _mm512_abs_ps(_mm512_sub_ps(x, y)));
         stored
     }
 
@@ -43,11 +40,10 @@ impl Sums {
     #[target_feature(enable = "avx512f")]
     fn store(&self, half: usize, to: &mut Units) {
         for (to, x) in [
-            (&mut to.sums.high, self.high),
-            (&mut to.sums.low, self.low),
-            (&mut to.error.high, self.above),
-            (&mut to.error.low, self.below),
+            (&mut to.sum, self.sum),
+            (&mut to.size, self.size),
             (&mut to.total, self.total),
+            (&mut to.error, self.error),
         ] {
             // SAFETY: sixteen of 32 columns, half < 2.
             unsafe { _mm512_storeu_ps(to.0.as_mut_ptr().add(16 * half), x) };
