@@ -8,7 +8,7 @@ use super::vector::{Row, Wide};
 use crate::bernoulli::{COLUMNS, Integers, Narrow, ROWS, UNIT};
 use crate::bits::Rows;
 use crate::codes::Codes;
-use crate::isa::Isa;
+use crate::isa::{Isa, multiversion};
 use crate::scratch;
 use crate::strip::for_each_task;
 
@@ -113,7 +113,7 @@ impl<'a> Field<'a> {
         let (n, rows) = (self.target.units(), self.rows);
         let (columns, chunks) = (n.div_ceil(COLUMNS), self.chunks());
         let mut shared = scratch::take();
-        let prepared = Words::prepare(self.inputs, rows, &mut shared);
+        let prepared = Words::prepare(isa, self.inputs, rows, &mut shared);
         let units: usize = self.inputs.iter().map(|i| i.direction.half.source.units()).sum();
         for_each_task(columns * chunks, columns * rows * (2 + units / 5), |task| {
             let (column, chunk) = (task % columns, task / columns);
@@ -248,6 +248,18 @@ fn add_word_block(
     }
 }
 
+multiversion! {
+    /// Word `q` of every row, side by side; the number of set bits.
+    fn word_column(words: &[u64], stride: usize, q: usize, column: &mut [u64]) -> u32 {
+        let mut count = 0;
+        for (out, &word) in column.iter_mut().zip(words[q..].iter().step_by(stride)) {
+            *out = word;
+            count += word.count_ones();
+        }
+        count
+    }
+}
+
 /// The words of all bit inputs with the rows of a word side by side, and their mean number of set bits.
 struct Words<'a> {
     words: &'a [u64],
@@ -263,7 +275,7 @@ const MAX_INPUTS: usize = 16;
 const SET: usize = 256;
 
 impl<'a> Words<'a> {
-    fn prepare(inputs: &[Input<'_>], rows: usize, scratch: &'a mut scratch::Buffers) -> Self {
+    fn prepare(isa: Isa, inputs: &[Input<'_>], rows: usize, scratch: &'a mut scratch::Buffers) -> Self {
         assert!(inputs.len() <= MAX_INPUTS, "field: more than {MAX_INPUTS} couplings into one layer");
         let mut starts = [0; MAX_INPUTS + 1];
         for (i, input) in inputs.iter().enumerate() {
@@ -279,11 +291,7 @@ impl<'a> Words<'a> {
             }
             let part = &mut words[starts[i] * rows..starts[i + 1] * rows];
             for (q, column) in part.chunks_exact_mut(rows).enumerate() {
-                let mut count = 0;
-                for (out, &word) in column.iter_mut().zip(x.data()[q..].iter().step_by(x.stride())) {
-                    *out = word;
-                    count += word.count_ones();
-                }
+                let count = word_column(isa, x.data(), x.stride(), q, column);
                 if let Some(set) = set.get_mut(starts[i] + q) {
                     *set = count as f32 / rows as f32;
                 }

@@ -210,9 +210,7 @@ impl Turned {
         let mut words = vec![0; bits::transpose_words(v)];
         bits::transpose_by_word(v, &mut words);
         let mut ones = vec![0; k];
-        for words in words.chunks_exact(k.max(1)) {
-            ones.iter_mut().zip(words).for_each(|(n, word)| *n += word.count_ones());
-        }
+        count(isa, &words, &mut ones);
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         let index = match isa.level() {
             // SAFETY: an `Isa` of this level exists only if its features were detected.
@@ -287,6 +285,15 @@ impl Turned {
             } else {
                 add_words::<5>(isa, w, words, mode, table, narrow, wide);
             }
+        }
+    }
+}
+
+multiversion! {
+    /// Set bits of every unit.
+    fn count(words: &[u64], ones: &mut [u32]) {
+        for words in words.chunks_exact(ones.len().max(1)) {
+            ones.iter_mut().zip(words).for_each(|(n, word)| *n += word.count_ones());
         }
     }
 }

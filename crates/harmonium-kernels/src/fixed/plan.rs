@@ -278,6 +278,7 @@ impl Walk {
         self.sites += 1.0;
     }
 
+    #[inline(always)]
     pub(super) fn end_block(&mut self, block: usize, plan: &mut [u8]) {
         plan[block] = 0;
         let widest = self.block.widest();
@@ -307,6 +308,7 @@ impl Walk {
         self.last = Some(block);
     }
 
+    #[inline(always)]
     pub(super) fn finish(self, spin: bool, scale: f32, plan: &mut [u8]) -> Column {
         if let Some(last) = self.last {
             plan[last] |= LAST;

@@ -116,18 +116,26 @@ pub(super) fn finish(backward: &mut Half, squares: &Squares, s: i32) {
     let (blocks, spin) = (backward.blocks_per_column(), matches!(backward.source, Side::Spin(_)));
     let across = backward.columns.len();
     let per_block = Half::rows_per_block(backward.source) / TILE;
+    let isa = Isa::detect();
     let columns: Vec<_> = backward.columns.iter_mut().zip(backward.plan.chunks_mut(blocks)).collect();
     map_tasks(columns, squares.0.len() * 16, |c, (column, plan)| {
+        *column = plan_column(isa, &squares.0[c..], across, per_block, spin, (s as f32).exp2(), plan);
+    });
+}
+
+multiversion! {
+    /// The plan of one block of columns, whose squares lie `across` apart.
+    fn plan_column(squares: &[Units], across: usize, per_block: usize, spin: bool, scale: f32, plan: &mut [u8]) -> Column {
         let mut walk = Walk::new();
-        for block in 0..blocks {
-            let first = block * per_block * across + c;
-            for units in squares.0.iter().skip(first).step_by(across).take(per_block) {
+        for block in 0..plan.len() {
+            let first = block * per_block * across;
+            for units in squares[first..].iter().step_by(across).take(per_block) {
                 walk.units(units);
             }
             walk.end_block(block, plan);
         }
-        *column = walk.finish(spin, (s as f32).exp2(), plan);
-    });
+        walk.finish(spin, scale, plan)
+    }
 }
 
 #[cfg(test)]
