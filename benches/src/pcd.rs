@@ -15,7 +15,7 @@ const HIDDEN: usize = 500;
 const BATCH: usize = 500;
 const ROWS: usize = 10_000;
 /// Updates of a turn: a run makes them one after the other, with the caches as the last one left them.
-const TURN: usize = 5;
+const TURN: usize = 20;
 /// Learning rate.
 pub const RATE: f32 = 0.01;
 
