@@ -198,6 +198,7 @@ impl<T: Real> Pass<'_, T> {
         let lambda: [T; N] = array_of(&ends.centre.1[j..]);
         let dy: [T; N] = array_of(&ends.difference.1[j..]);
         let inverse: [T; N] = array_of(&ends.inverse.1[j..]);
+        let (pull, l2) = (self.pull::<N>(j), T::of(self.regulariser.l2));
         let mut columns: [T; N] = array_of(&part.columns[column..]);
         let (mut gradient, mut change): ([T; N], [T; N]) =
             (array_of(&part.gradient), array_of(&part.change));
@@ -217,7 +218,10 @@ impl<T: Real> Pass<'_, T> {
                 let inverse = si * inverse[k];
                 let mut g = wt * (difference[k] - (mu * dy[k] + dx * lambda[k])) * inverse;
                 if PENALISED {
-                    g -= self.penalty(old[k], j + k) * inverse;
+                    let w = old[k];
+                    let up = if w > T::zero() { pull[k] } else { T::zero() };
+                    let down = if w < T::zero() { pull[k] } else { T::zero() };
+                    g -= ((up - down) + l2 * w) * inverse;
                 }
                 gradient[k] += g * g;
                 let d = rule(k, g, &mut m[k], &mut s[k]) * inverse;
@@ -236,13 +240,15 @@ impl<T: Real> Pass<'_, T> {
         part.change[..N].copy_from_slice(&change);
     }
 
-    /// The derivative of the penalties by a weight of column `j`.
+    /// What the sign of a weight of N columns from `j` on is multiplied by in the derivative of the penalties.
     #[inline(always)]
-    fn penalty(&self, w: T, j: usize) -> T {
-        let p = &self.regulariser;
-        let sign = if w == T::zero() { T::zero() } else { w.signum() };
-        let column = self.ends.column_sums.map_or(T::zero(), |s| s[j]);
-        T::of(p.l1) * sign + T::of(p.l2) * w + T::of(p.l1b) * column * sign
+    fn pull<const N: usize>(&self, j: usize) -> [T; N] {
+        let (l1, l1b) = (T::of(self.regulariser.l1), T::of(self.regulariser.l1b));
+        let mut pull = [l1; N];
+        if let Some(sums) = self.ends.column_sums {
+            pull.iter_mut().zip(&sums[j..]).for_each(|(pull, &sum)| *pull = l1 + l1b * sum);
+        }
+        pull
     }
 }
 
