@@ -58,6 +58,11 @@ impl<T> Columns<'_, T> {
         let _ = i;
     }
 
+    /// Number of columns.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
     /// Row `i`, to be read.
     ///
     /// # Panics

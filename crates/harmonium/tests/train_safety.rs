@@ -2,7 +2,7 @@
 
 use harmonium::estimate::Estimator;
 use harmonium::train::{
-    Control, Data, Event, Init, Metrics, Optimiser, Regulariser, Schedule, TrainParams, Trainer,
+    Control, Data, Event, Form, Init, Metrics, Optimiser, Regulariser, Schedule, TrainParams, Trainer,
     Trajectory,
 };
 use harmonium::{Archive, Batch, Bits, Error, Kind, Layer, Machine};
@@ -182,6 +182,49 @@ fn penalties_do_what_they_say() {
     assert!(free.columns().into_iter().any(|c| norm(c) > 1.1));
     let pulled = weights(Regulariser { target: Some(0.1), target_strength: 1.0, ..none }).1;
     assert!((pulled - 0.1).abs() < 0.5 * (mean_h - 0.1).abs(), "{mean_h} → {pulled}");
+}
+
+/// One update of plain SGD with and without penalties differs by the rate times their derivative, in small machines (moments
+/// by rows) and large ones (strip by strip).
+#[test]
+fn penalties_have_their_derivatives() {
+    for (n, m, estimator) in
+        [(8, 6, Estimator::Exact), (72, 70, Estimator::Pcd { sweeps: Some(1), chains: Some(40) })]
+    {
+        let (mut machine, data) = rbm(n, m);
+        let weight = |(i, j): (usize, usize)| {
+            if (i + j) % 5 == 0 { 0.0 } else { (i * j % 7) as f32 * 0.05 - 0.15 }
+        };
+        machine.coupling_mut(0).w_mut().indexed_iter_mut().for_each(|(at, w)| *w = weight(at));
+        let after = |regulariser: Regulariser| {
+            let params = TrainParams {
+                estimator: Some(estimator.clone()),
+                optimiser: Some(Optimiser::Sgd),
+                form: Some(Form::Plain),
+                rate: Some(0.5),
+                init: Some(Init::Keep),
+                schedule: Some(Schedule::Constant),
+                average: Some(0),
+                regulariser,
+                ..pcd(1)
+            };
+            run(&machine, &data, &params).0.couplings()[0].w().clone()
+        };
+        let none = Regulariser::default();
+        let free = after(none);
+        let old = machine.couplings()[0].w();
+        let sum = |j: usize| old.column(j).iter().map(|w| w.abs()).sum::<f32>();
+        for (l1, l2, l1b) in [(0.03, 0.0, 0.0), (0.0, 0.2, 0.0), (0.0, 0.0, 0.02), (0.03, 0.2, 0.02)] {
+            let penalised = after(Regulariser { l1, l2, l1b, ..none });
+            for ((i, j), w) in penalised.indexed_iter() {
+                let x = old[[i, j]];
+                let sign = if x == 0.0 { 0.0 } else { x.signum() };
+                let want =
+                    free[[i, j]] - 0.5 * (l1 as f32 * sign + l2 as f32 * x + l1b as f32 * sum(j) * sign);
+                assert!((w - want).abs() < 1e-6, "{l1}, {l2}, {l1b} at ({i},{j}): {w}, not {want}");
+            }
+        }
+    }
 }
 
 #[test]

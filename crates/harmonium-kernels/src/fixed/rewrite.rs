@@ -80,7 +80,9 @@ impl Rounder<'_> {
     /// # Panics
     /// If there are too many, or they are not as long as the strip is wide.
     pub fn take(&mut self, rows: &[&[f32]]) {
-        let isa = Isa::detect();
+        let (isa, width) = (Isa::detect(), self.backward.width());
+        assert!(self.rows.is_multiple_of(TILE), "rewrite: rows in pieces of 32");
+        assert!(rows.iter().all(|row| row.len() == width), "rewrite: rows as long as the strip is wide");
         take(isa, isa, rows, self);
         self.rows += rows.len();
         if self.rows == self.forward.len() {
