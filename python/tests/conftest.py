@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import os
 from pathlib import Path
+
+# Without it scikit-learn leaves out its checks of array API input; scipy looks once, when it is imported.
+os.environ.setdefault("SCIPY_ARRAY_API", "1")
 
 import harmonium as hm
 import numpy as np
