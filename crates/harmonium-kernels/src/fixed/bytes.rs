@@ -7,7 +7,7 @@
 
 #![cfg(all(target_arch = "x86_64", not(miri)))]
 
-use super::outer::{Strip, Units, Write};
+use super::outer::{Line, Strip, Write};
 use super::vector::Levels;
 use crate::scratch::first;
 use std::arch::x86_64::*;
@@ -219,10 +219,10 @@ fn pair<const N: usize>(
 /// Turns sums by columns, as `add_levels` leaves them, and gives them the units of the product: the same operations as
 /// `outer::finish`.
 #[target_feature(enable = "avx2,avx512f,avx512bw,avx512dq,avx512vl")]
-pub(super) fn finish(sums: &[i32], ones: &[i32], units: &Units, write: Write, strip: &mut [Strip]) {
+pub(super) fn finish(sums: &[i32], ones: &[i32], line: &Line, write: Write, strip: &mut [Strip]) {
     let stride = ones.len().next_multiple_of(SIDE);
     assert!(sums.len() >= 32 * stride && strip.len() == ones.len());
-    let scale = _mm512_set1_ps(units.scale);
+    let scale = _mm512_set1_ps(line.scale);
     for (tile, (ones, strip)) in ones.chunks(SIDE).zip(strip.chunks_mut(SIDE)).enumerate() {
         for half in 0..2 {
             // SAFETY: sixteen sums of column 16·half + r < 32, from a multiple of sixteen below `stride` on.
@@ -230,9 +230,9 @@ pub(super) fn finish(sums: &[i32], ones: &[i32], units: &Units, write: Write, st
                 _mm512_loadu_si512(sums.as_ptr().add((SIDE * half + r) * stride + SIDE * tile).cast())
             });
             // SAFETY: sixteen of 32 columns.
-            let offset = unsafe { _mm512_loadu_ps(units.offset.as_ptr().add(SIDE * half)) };
+            let offset = unsafe { _mm512_loadu_ps(line.offset.as_ptr().add(SIDE * half)) };
             for ((row, &ones), column) in strip.iter_mut().zip(ones).zip(turned_32(square)) {
-                let constant = _mm512_set1_ps(units.shift * ones as f32);
+                let constant = _mm512_set1_ps(line.shift * ones as f32);
                 let x = _mm512_mul_ps(scale, _mm512_cvtepi32_ps(column));
                 let x = _mm512_add_ps(x, _mm512_add_ps(constant, offset));
                 // SAFETY: as above.

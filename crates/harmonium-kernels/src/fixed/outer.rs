@@ -84,13 +84,12 @@ pub fn map_strips<S: Send>(
         for (i, (p, v)) in products.iter().zip(&turned).enumerate() {
             v.prepare(isa, p.means.strip(column), i, sums);
         }
-        let units: Vec<_> =
-            joined.iter().map(|set| Units::new(&products[set.clone()], column)).collect();
+        let lines: Vec<_> = joined.iter().map(|set| Line::new(&products[set.clone()], column)).collect();
         for first in (0..k).step_by(piece) {
             let strip = &mut strip[..piece.min(k - first)];
             let rows = first..first + strip.len();
             let mut write = Write::Set;
-            for ((set, ones), units) in joined.iter().zip(&ones).zip(&units) {
+            for ((set, ones), line) in joined.iter().zip(&ones).zip(&lines) {
                 for i in set.clone() {
                     let p = &products[i];
                     let terms = (p.means.strip(column), i, p.scale < 0.0, i == set.start);
@@ -101,7 +100,7 @@ pub fn map_strips<S: Send>(
                         (at(step)..at(step + 1)).for_each(|row| soon(&part, row));
                     });
                 }
-                sums.finish(isa, &ones[rows.clone()], units, write, strip);
+                sums.finish(isa, &ones[rows.clone()], line, write, strip);
                 write = Write::Add;
             }
             f(WIDTH * column, first, strip, &mut part);
@@ -300,25 +299,25 @@ multiversion! {
 
 impl Sums {
     /// strip ← \[strip +\] the sums of levels in units of the product.
-    fn finish(&self, isa: Isa, ones: &[i32], units: &Units, write: Write, strip: &mut [Strip]) {
+    fn finish(&self, isa: Isa, ones: &[i32], line: &Line, write: Write, strip: &mut [Strip]) {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if isa.level() == Level::Avx512 {
             // SAFETY: an `Isa` of this level exists only if its features were detected.
-            unsafe { bytes::finish(&self.columns, ones, units, write, strip) };
+            unsafe { bytes::finish(&self.columns, ones, line, write, strip) };
             return;
         }
-        finish(isa, &self.wide, ones, units, write, strip);
+        finish(isa, &self.wide, ones, line, write, strip);
     }
 }
 
 /// What turns the sums of levels in 32 columns into the product: scale · Σ levels + shift · ones + offset.
-pub(super) struct Units {
+pub(super) struct Line {
     pub(super) scale: f32,
     pub(super) shift: f32,
     pub(super) offset: [f32; 32],
 }
 
-impl Units {
+impl Line {
     /// Of the sum of products that differ in sign only.
     fn new(products: &[Product<'_>], column: usize) -> Self {
         let p = &products[0];
@@ -336,15 +335,15 @@ impl Units {
 }
 
 multiversion! {
-    fn finish(sums: &[Wide], ones: &[i32], units: &Units, write: Write, strip: &mut [Strip]) {
+    fn finish(sums: &[Wide], ones: &[i32], line: &Line, write: Write, strip: &mut [Strip]) {
         for (i, (&ones, strip)) in ones.iter().zip(strip).enumerate() {
             // Not for the processor, but for the compiler, which else takes eight rows at a time, by gathering.
             prefetch(sums, i);
             let sums = &sums[i];
-            let constant = units.shift * ones as f32;
+            let constant = line.shift * ones as f32;
             let mut x = Strip::default();
-            for ((x, &sum), offset) in x.0.iter_mut().zip(&sums.0).zip(&units.offset) {
-                *x = units.scale * sum as f32 + (constant + offset);
+            for ((x, &sum), offset) in x.0.iter_mut().zip(&sums.0).zip(&line.offset) {
+                *x = line.scale * sum as f32 + (constant + offset);
             }
             match write {
                 Write::Set => *strip = x,
@@ -372,7 +371,7 @@ mod tests {
             let v = Rows::new(&v, rows, k);
             let levels: Vec<Levels> =
                 (0..rows).map(|r| std::array::from_fn(|c| (at(32 * r + c + 1) % 64) as u8)).collect();
-            let units = Units { scale: 0.3, shift: -0.7, offset: std::array::from_fn(|c| c as f32) };
+            let line = Line { scale: 0.3, shift: -0.7, offset: std::array::from_fn(|c| c as f32) };
             let mut want = vec![Strip([-1.0; 32]); k];
             let ones: Vec<i32> = (0..k as i32).map(|i| i % 7 - 3).collect();
             for (i, want) in want.iter_mut().enumerate() {
@@ -381,8 +380,8 @@ mod tests {
                 rows.for_each(|r| (0..32).for_each(|c| sums[c] += i32::from(levels[r][c])));
                 // The levels once more, in columns that have changed places, are subtracted.
                 let sums = std::array::from_fn::<_, 32, _>(|c| sums[c] - sums[31 - c]);
-                let constant = units.shift * ones[i] as f32;
-                (0..32).for_each(|c| want.0[c] += units.scale * sums[c] as f32 + (constant + c as f32));
+                let constant = line.shift * ones[i] as f32;
+                (0..32).for_each(|c| want.0[c] += line.scale * sums[c] as f32 + (constant + c as f32));
             }
             let mirrored: Vec<Levels> =
                 levels.iter().map(|row| std::array::from_fn(|c| row[31 - c])).collect();
@@ -397,7 +396,7 @@ mod tests {
                     let (first, second) = ((&levels[..], 1, false, true), (&mirrored[..], 0, true, false));
                     turned.add_levels(isa, first, rows.clone(), &mut sums, |_, _| ());
                     turned.add_levels(isa, second, rows.clone(), &mut sums, |_, _| ());
-                    sums.finish(isa, &ones[rows], &units, Write::Add, got);
+                    sums.finish(isa, &ones[rows], &line, Write::Add, got);
                 }
                 prop_assert!(got == want, "{}", isa.name());
             }
