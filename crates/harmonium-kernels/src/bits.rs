@@ -50,11 +50,37 @@ pub fn ones(row: &[u64]) -> impl Iterator<Item = usize> + '_ {
 /// If `out` is not one number per bit.
 pub fn add_counts(x: Rows<'_>, out: &mut [u32]) {
     assert_eq!(out.len(), x.bits(), "bit counts: wrong length");
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    if Isa::detect().level() == crate::isa::Level::Avx512 {
+        // SAFETY: an `Isa` of this level exists only if its features were detected.
+        return unsafe { add_counts_by_masks(x, out) };
+    }
     transpose::for_each_tile(Isa::detect(), x, |_, q, columns| {
         for (out, column) in out[64 * q..].iter_mut().zip(columns) {
             *out += column.count_ones();
         }
     });
+}
+
+/// As [`add_counts`]: a word is the mask under which 64 counters go up by one.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn add_counts_by_masks(x: Rows<'_>, out: &mut [u32]) {
+    use std::arch::x86_64::*;
+    let one = _mm512_set1_epi8(1);
+    // As many rows as a byte can count.
+    for rows in x.data().chunks(255 * x.stride().max(1)) {
+        for (q, out) in out.chunks_mut(64).enumerate() {
+            let mut counts = _mm512_setzero_si512();
+            for &word in rows[q..].iter().step_by(x.stride()) {
+                counts = _mm512_mask_add_epi8(counts, word, counts, one);
+            }
+            let mut bytes = [0u8; 64];
+            // SAFETY: 64 bytes.
+            unsafe { _mm512_storeu_si512(bytes.as_mut_ptr().cast(), counts) };
+            out.iter_mut().zip(bytes).for_each(|(out, n)| *out += u32::from(n));
+        }
+    }
 }
 
 /// What the two values of a bit stand for.

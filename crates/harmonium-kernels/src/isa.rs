@@ -15,7 +15,7 @@ pub(crate) enum Level {
     /// AVX2 (Haswell, Zen and later).
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     Avx2,
-    /// AVX-512 F, BW, DQ, VL, VPOPCNTDQ, VBMI and VNNI (Ice Lake, Zen 4 and later).
+    /// AVX-512 F, BW, DQ, VL, VPOPCNTDQ, VBMI, VBMI2 and VNNI (Ice Lake, Zen 4 and later).
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     Avx512,
 }
@@ -69,6 +69,7 @@ impl Isa {
             && is_x86_feature_detected!("avx512vl")
             && is_x86_feature_detected!("avx512vpopcntdq")
             && is_x86_feature_detected!("avx512vbmi")
+            && is_x86_feature_detected!("avx512vbmi2")
             && is_x86_feature_detected!("avx512vnni")
     }
 

@@ -1,6 +1,6 @@
 //! Buffers that kernels keep between calls, one set per thread, so that nothing is allocated in a loop.
 
-use crate::fixed::{Row, Strip, Sums, Wide};
+use crate::fixed::{Levels, Room, Row, Strip, Sums, Wide};
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
 
@@ -8,11 +8,12 @@ use std::ops::{Deref, DerefMut};
 #[derive(Default)]
 pub(crate) struct Buffers {
     sampled: Vec<u32>,
-    words: Vec<u64>,
+    words: Room,
     columns: Vec<u64>,
     reals: Vec<f32>,
     sums: Sums,
     strip: Vec<Strip>,
+    levels: Vec<Levels>,
 }
 
 /// The first `len` elements of `buffer`, with whatever they held.
@@ -27,8 +28,8 @@ impl Buffers {
     pub(crate) fn sampled(&mut self, len: usize) -> &mut [u32] {
         first(&mut self.sampled, len)
     }
-    pub(crate) fn words(&mut self, len: usize) -> &mut [u64] {
-        first(&mut self.words, len)
+    pub(crate) fn words(&mut self) -> &mut Room {
+        &mut self.words
     }
     pub(crate) fn columns(&mut self, len: usize) -> &mut [u64] {
         first(&mut self.columns, len)
@@ -39,6 +40,10 @@ impl Buffers {
     /// `rows` rows of a strip, and what its sums need.
     pub(crate) fn strip(&mut self, rows: usize) -> (&mut Sums, &mut [Strip]) {
         (&mut self.sums, first(&mut self.strip, rows))
+    }
+    /// Where means leave their memory.
+    pub(crate) fn levels(&mut self) -> &mut Vec<Levels> {
+        &mut self.levels
     }
     /// Cache lines for sums of any type.
     pub(crate) fn lines(&mut self, len: usize) -> &mut [Row] {
@@ -60,7 +65,8 @@ thread_local! {
 /// A thread that waits for others may run another kernel meanwhile; it then finds the place empty and gets
 /// a set of its own.
 pub(crate) fn take() -> Taken {
-    Taken(Some(KEPT.take().unwrap_or_default()))
+    // At the end of a thread its place may be gone already.
+    Taken(Some(KEPT.try_with(Cell::take).ok().flatten().unwrap_or_default()))
 }
 
 /// Buffers on loan; they go back when dropped.
@@ -81,7 +87,6 @@ impl DerefMut for Taken {
 
 impl Drop for Taken {
     fn drop(&mut self) {
-        // At the end of a thread its place may be gone already.
         let _ = KEPT.try_with(|kept| kept.set(self.0.take()));
     }
 }

@@ -50,7 +50,10 @@ impl<T> Columns<'_, T> {
     #[inline(always)]
     pub fn prefetch(&self, i: usize) {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        for j in (0..self.width).step_by((64 / size_of::<T>().max(1)).max(1)) {
+        // A row that does not start with a line reaches into one more than it fills.
+        for j in
+            (0..self.width).step_by((64 / size_of::<T>().max(1)).max(1)).chain([self.width.max(1) - 1])
+        {
             use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
             // SAFETY: a prefetch reads nothing and takes any address.
             unsafe { _mm_prefetch::<_MM_HINT_T0>(self.data.wrapping_add(i * self.n + j).cast()) };

@@ -62,7 +62,7 @@ proptest! {
     }
 
     #[test]
-    fn counts(seed: u64, rows in 0usize..150, n in 0usize..150) {
+    fn counts(seed: u64, rows in 0usize..600, n in 0usize..150) {
         let x = Source(seed).bits(rows, n, 0.3);
         let x = Rows::new(&x, rows, n);
         let mut out = vec![1u32; n];

@@ -11,6 +11,7 @@ mod sources;
 
 pub(crate) use sources::{Integers, Narrow, sample_reals};
 
+use crate::fixed::Levels;
 use crate::math;
 use crate::stream::{Key, Stream};
 use crate::{isa::Isa, lanes::Lanes};
@@ -166,7 +167,7 @@ pub(crate) fn pack(sampled: &[u32], rows: usize, n: usize, out: &mut [u64]) {
 decided! {
     /// The conditional means of `out.len()` rows as levels, rounded up where `dither` says so; adds 2^16 times the means
     /// to the totals.
-    pub(crate) fn levels<S>(source: &S, dither: &Dither, out: &mut [[u8; COLUMNS]], totals: &mut [u32; COLUMNS]) => level_rows
+    pub(crate) fn levels<S>(source: &S, dither: &Dither, out: &mut [Levels], totals: &mut [u32; COLUMNS]) => level_rows
 }
 
 /// Thresholds that are evenly spread over the rows: multiples of the golden ratio along them, and of another irrational
@@ -204,12 +205,12 @@ fn leading(x: u32) -> u16 {
 unsafe fn level_rows<D: Decide, S: Source>(
     source: &S,
     dither: &Dither,
-    out: &mut [[u8; COLUMNS]],
+    out: &mut [Levels],
     totals: &mut [u32; COLUMNS],
 ) {
     for (row, out) in out.iter_mut().enumerate() {
         // SAFETY: the caller's promise.
-        *out = unsafe { D::levels(source.rounded::<D>(row), &dither.row(row), totals) };
+        out.0 = unsafe { D::levels(source.rounded::<D>(row), &dither.row(row), totals) };
     }
 }
 

@@ -91,7 +91,7 @@ fn part(levels: &[Levels], out: &mut [Table]) {
     let pick: [__m512i; 4] =
         std::array::from_fn(|b| unsafe { _mm512_loadu_si512(pick[b].as_ptr().cast()) });
     for (t, rows) in levels.chunks(SIDE).enumerate() {
-        let mut padded = [[0; 32]; SIDE];
+        let mut padded = [Levels::default(); SIDE];
         let square = rows.try_into().unwrap_or_else(|_| {
             padded[..rows.len()].copy_from_slice(rows);
             &padded
@@ -116,7 +116,7 @@ fn turned(square: &[Levels; SIDE]) -> [[__m128i; SIDE]; 2] {
     let half = |h: usize| {
         // SAFETY: sixteen of the 32 bytes of a row, h < 2.
         let mut x: [__m128i; SIDE] =
-            std::array::from_fn(|r| unsafe { _mm_loadu_si128(square[r].as_ptr().add(16 * h).cast()) });
+            std::array::from_fn(|r| unsafe { _mm_loadu_si128(square[r].0.as_ptr().add(16 * h).cast()) });
         // Four rounds of the perfect shuffle of rows r and r + 8 turn the square.
         for _ in 0..4 {
             let y = x;

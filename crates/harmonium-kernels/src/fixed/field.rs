@@ -3,12 +3,13 @@
 use super::Side;
 use super::coupling::Direction;
 use super::plan::{EMPTY, FLUSH, LAST};
-use super::table::{ENTRIES, Mode, add_codes, add_set_bits, add_words};
+use super::table::{ENTRIES, Mode, add_codes, add_lists, add_words};
 use super::vector::{Row, Wide};
+use super::words::{self, Word, Words};
 use crate::bernoulli::{COLUMNS, Integers, Narrow, ROWS, UNIT};
 use crate::bits::Rows;
 use crate::codes::Codes;
-use crate::isa::{Isa, multiversion};
+use crate::isa::Isa;
 use crate::scratch;
 use crate::strip::for_each_task;
 
@@ -113,7 +114,7 @@ impl<'a> Field<'a> {
         let (n, rows) = (self.target.units(), self.rows);
         let (columns, chunks) = (n.div_ceil(COLUMNS), self.chunks());
         let mut shared = scratch::take();
-        let prepared = Words::prepare(isa, self.inputs, rows, &mut shared);
+        let prepared = Words::prepare(isa, self.inputs, rows, columns, shared.words());
         let units: usize = self.inputs.iter().map(|i| i.direction.half.source.units()).sum();
         for_each_task(columns * chunks, columns * rows * (2 + units / 5), |task| {
             let (column, chunk) = (task % columns, task / columns);
@@ -165,10 +166,10 @@ impl<'a> Field<'a> {
                 let flush = if flags & (FLUSH | LAST) != 0 { shift } else { None };
                 let mode = Mode { fresh, flush };
                 match input.states {
-                    States::Bits(_) => {
-                        let (words, set) = words.of(i, q, block);
-                        add_word_block(isa, w, words, set, mode, table, narrow, wide);
-                    }
+                    States::Bits(_) => match words.of(i, q, block) {
+                        Word::Whole(words) => add_by_tables(isa, w, words, mode, table, narrow, wide),
+                        Word::Lists(lists) => add_lists(isa, w, lists, mode, narrow, wide),
+                    },
                     States::Codes(x) => {
                         let codes = &x.data()[block.first * x.sites()..][..block.rows * x.sites()];
                         add_codes(isa, w, x.q(), codes, x.sites(), first_site, mode, narrow, wide);
@@ -221,89 +222,18 @@ impl<'a> Field<'a> {
     }
 }
 
-/// Adds a 64-bit word of inputs the fastest way for its batch and density.
-#[allow(clippy::too_many_arguments)]
-fn add_word_block(
+/// Adds a word of inputs by tables of a size that suits the batch.
+fn add_by_tables(
     isa: Isa,
     w: &[Row],
     words: &[u64],
-    set: f32,
     mode: Mode,
     table: &mut [Row],
     narrow: &mut [Row],
     wide: &mut [Wide],
 ) {
-    let rows = words.len();
-    // Cycles, measured: a table of 32 entries costs 70 and one of 16 entries 35, a look-up 1.2; a set bit costs 2
-    // and a row 11, as its loop ends in a mispredicted branch. Up to about 100 rows the small tables are as
-    // fast as the large ones and spare the cache.
-    let (bits, build) = if rows >= 128 { (5, 70.0) } else { (4, 35.0) };
-    let by_table = w.len().div_ceil(bits) as f32 * (1.2 * rows as f32 + build);
-    if (11.0 + 2.0 * set) * (rows as f32) < by_table {
-        add_set_bits(isa, w, words, mode, narrow, wide);
-    } else if bits == 5 {
-        add_words::<5>(isa, w, words, mode, table, narrow, wide);
-    } else {
-        add_words::<4>(isa, w, words, mode, table, narrow, wide);
-    }
-}
-
-multiversion! {
-    /// Word `q` of every row, side by side; the number of set bits.
-    fn word_column(words: &[u64], stride: usize, q: usize, column: &mut [u64]) -> u32 {
-        let mut count = 0;
-        for (out, &word) in column.iter_mut().zip(words[q..].iter().step_by(stride)) {
-            *out = word;
-            count += word.count_ones();
-        }
-        count
-    }
-}
-
-/// The words of all bit inputs with the rows of a word side by side, and their mean number of set bits.
-struct Words<'a> {
-    words: &'a [u64],
-    rows: usize,
-    /// Where the words of each input start.
-    starts: [usize; MAX_INPUTS + 1],
-    set: [f32; SET],
-}
-
-/// Couplings into one layer.
-const MAX_INPUTS: usize = 16;
-/// Words whose density is measured; the rest count as dense.
-const SET: usize = 256;
-
-impl<'a> Words<'a> {
-    fn prepare(isa: Isa, inputs: &[Input<'_>], rows: usize, scratch: &'a mut scratch::Buffers) -> Self {
-        assert!(inputs.len() <= MAX_INPUTS, "field: more than {MAX_INPUTS} couplings into one layer");
-        let mut starts = [0; MAX_INPUTS + 1];
-        for (i, input) in inputs.iter().enumerate() {
-            let stride = if let States::Bits(x) = input.states { x.stride() } else { 0 };
-            starts[i + 1] = starts[i] + stride;
-        }
-        let words = scratch.words(starts[inputs.len()] * rows);
-        let mut set = [64.0; SET];
-        for (i, input) in inputs.iter().enumerate() {
-            let States::Bits(x) = input.states else { continue };
-            if rows == 0 {
-                continue;
-            }
-            let part = &mut words[starts[i] * rows..starts[i + 1] * rows];
-            for (q, column) in part.chunks_exact_mut(rows).enumerate() {
-                let count = word_column(isa, x.data(), x.stride(), q, column);
-                if let Some(set) = set.get_mut(starts[i] + q) {
-                    *set = count as f32 / rows as f32;
-                }
-            }
-        }
-        Self { words, rows, starts, set }
-    }
-
-    /// Word `q` of input `i` for the rows of a block, and its mean number of set bits.
-    fn of(&self, i: usize, q: usize, block: Block) -> (&'a [u64], f32) {
-        let at = self.starts[i] + q;
-        let words = &self.words[at * self.rows + block.first..][..block.rows];
-        (words, self.set.get(at).copied().unwrap_or(64.0))
+    match words::tables(words.len()) {
+        (5, _) => add_words::<5>(isa, w, words, mode, table, narrow, wide),
+        _ => add_words::<4>(isa, w, words, mode, table, narrow, wide),
     }
 }

@@ -7,6 +7,7 @@
 
 use super::vector::Levels;
 use crate::bernoulli::{COLUMNS, Dither, LEVELS, level};
+use crate::scratch;
 use crate::strip::Strips;
 
 /// Where conditional means lie.
@@ -37,7 +38,7 @@ pub struct Means {
     pub(super) range: Range,
     pub(super) rows: usize,
     pub(super) n: usize,
-    /// Blocks of 32 columns, each with all rows.
+    /// Blocks of 32 columns, each with a row of zeros and all rows.
     pub(super) rounded: Vec<Levels>,
     sums: Vec<f64>,
 }
@@ -57,7 +58,8 @@ impl Means {
             for r in 0..rows {
                 let m = means[r * n + j];
                 let p = ((m - shift) / size * 65536.0).round() as u16;
-                out.rounded[j / COLUMNS * rows + r][j % COLUMNS] = level(p, dither.row(r)[j % COLUMNS]);
+                out.rounded[j / COLUMNS * (1 + rows) + 1 + r].0[j % COLUMNS] =
+                    level(p, dither.row(r)[j % COLUMNS]);
                 out.sums[j] += f64::from(m);
             }
         }
@@ -71,9 +73,7 @@ impl Means {
     pub fn rounded(&self, r: usize, j: usize) -> f32 {
         assert!(r < self.rows && j < self.n, "means: no such row or unit");
         let (shift, size) = self.range.line();
-        shift
-            + size * f32::from(self.rounded[j / COLUMNS * self.rows + r][j % COLUMNS])
-                / f32::from(LEVELS)
+        shift + size * f32::from(self.strip(j / COLUMNS)[1 + r].0[j % COLUMNS]) / f32::from(LEVELS)
     }
 
     /// Sums over the rows, one per column.
@@ -81,13 +81,21 @@ impl Means {
         &self.sums
     }
 
-    /// All rows of block of columns `column`.
+    /// A row of zeros and all rows of block of columns `column`.
     pub(super) fn strip(&self, column: usize) -> &[Levels] {
-        &self.rounded[column * self.rows..][..self.rows]
+        &self.rounded[column * (1 + self.rows)..][..1 + self.rows]
     }
 
-    pub(super) fn zeros(range: Range, rows: usize, n: usize) -> Self {
-        let rounded = vec![[0; COLUMNS]; n.div_ceil(COLUMNS) * rows];
+    fn zeros(range: Range, rows: usize, n: usize) -> Self {
+        let rounded = vec![Levels::default(); n.div_ceil(COLUMNS) * (1 + rows)];
+        Self { range, rows, n, rounded, sums: Vec::new() }
+    }
+
+    /// Means to be [filled](Self::fill).
+    pub(super) fn unset(range: Range, rows: usize, n: usize) -> Self {
+        let mut rounded = std::mem::take(scratch::take().levels());
+        rounded.resize(n.div_ceil(COLUMNS) * (1 + rows), Levels::default());
+        rounded.iter_mut().step_by(1 + rows).for_each(|zeros| *zeros = Levels::default());
         Self { range, rows, n, rounded, sums: Vec::new() }
     }
 
@@ -96,7 +104,7 @@ impl Means {
         let columns = self.n.div_ceil(COLUMNS);
         let mut totals = vec![[0; COLUMNS]; columns * chunks];
         write(&Writer {
-            rounded: Strips::new(&mut self.rounded, self.rows),
+            rounded: Strips::new(&mut self.rounded, 1 + self.rows),
             totals: Strips::new(&mut totals, columns),
         });
         let (shift, size) = self.range.line();
@@ -106,6 +114,13 @@ impl Means {
             f64::from(shift) * self.rows as f64 + f64::from(size) * total as f64 / 65536.0
         };
         self.sums = (0..self.n).map(mean_sum).collect();
+    }
+}
+
+/// The memory is kept for the next means: to clear it would cost more than to make some of them.
+impl Drop for Means {
+    fn drop(&mut self) {
+        *scratch::take().levels() = std::mem::take(&mut self.rounded);
     }
 }
 
@@ -131,7 +146,10 @@ impl Writer<'_> {
     ) -> (&mut [Levels], &mut [u32; COLUMNS]) {
         // SAFETY: the caller promises that the block is its own.
         unsafe {
-            (self.rounded.segment(column, first, rows), &mut self.totals.segment(chunk, column, 1)[0])
+            (
+                self.rounded.segment(column, 1 + first, rows),
+                &mut self.totals.segment(chunk, column, 1)[0],
+            )
         }
     }
 }

@@ -19,8 +19,10 @@ mod outputs;
 mod plan;
 mod quantise;
 mod rewrite;
+mod sparse;
 mod table;
 mod vector;
+mod words;
 
 pub use coupling::{Coupling, Direction, TOLERANCE};
 pub use field::{Field, Input, States};
@@ -28,7 +30,8 @@ pub use means::{Means, Range};
 pub(crate) use outer::Sums;
 pub use outer::{Product, Strip, WIDTH, Write, bits_means, map_strips};
 pub use rewrite::Rounder;
-pub(crate) use vector::{Row, Wide};
+pub(crate) use vector::{Levels, Row, Wide};
+pub(crate) use words::Room;
 
 /// A layer as one end of a coupling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,6 +6,7 @@
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use super::bytes;
 use super::means::{Means, WORDS_PER_FLUSH};
+use super::sparse;
 use super::table::{ENTRIES, Mode, add_words};
 use super::vector::{Levels, Row, Wide};
 use crate::bernoulli::LEVELS;
@@ -74,15 +75,16 @@ pub fn map_strips<S: Send>(
     assert_eq!(parts.len(), n.div_ceil(WIDTH), "moments: one part for each strip");
     let isa = Isa::detect();
     let rows: usize = products.iter().map(|p| p.v.rows()).sum();
-    let turned = map_tasks(products.to_vec(), rows * k / 16, |_, p| Turned::new(isa, p.v));
-    let (piece, joined) = (piece(isa, k), joined(products));
+    let (form, joined) = (Form::of(isa, products), joined(products));
+    let piece = form.piece(k);
+    let turned = map_tasks(products.to_vec(), rows * k / 16, |_, p| Turned::new(isa, form, p.v));
     let ones: Vec<_> =
         joined.iter().map(|set| ones(&products[set.clone()], &turned[set.clone()])).collect();
     map_tasks(parts, rows * k * n / 160, |column, mut part| {
         let mut scratch = scratch::take();
         let (sums, strip) = scratch.strip(piece.min(k));
         for (i, (p, v)) in products.iter().zip(&turned).enumerate() {
-            v.prepare(isa, p.means.strip(column), i, sums);
+            v.prepare(p.means.strip(column), i, sums);
         }
         let lines: Vec<_> = joined.iter().map(|set| Line::new(&products[set.clone()], column)).collect();
         for first in (0..k).step_by(piece) {
@@ -100,7 +102,7 @@ pub fn map_strips<S: Send>(
                         (at(step)..at(step + 1)).for_each(|row| soon(&part, row));
                     });
                 }
-                sums.finish(isa, &ones[rows.clone()], line, write, strip);
+                sums.finish(isa, form, &ones[rows.clone()], line, write, strip);
                 write = Write::Add;
             }
             f(WIDTH * column, first, strip, &mut part);
@@ -167,26 +169,65 @@ multiversion! {
     }
 }
 
-/// Rows of a piece of a strip: with tables in registers few, so that all that is made of them stays in the first two levels of
-/// cache; else all, for tables in memory are made anew for every piece.
-fn piece(isa: Isa, k: usize) -> usize {
+/// How products are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// By tables in memory.
+    Tables,
+    /// By tables in registers.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    if isa.level() == Level::Avx512 {
-        return bytes::UNITS;
+    Bytes,
+    /// Row after row, where few bits are set.
+    Lists,
+}
+
+impl Form {
+    /// The fastest.
+    fn of(isa: Isa, products: &[Product<'_>]) -> Self {
+        let set: usize = products.iter().map(|p| count_all(isa, p.v.data()) as usize).sum();
+        let bits: usize = products.iter().map(|p| p.v.rows() * p.v.bits()).sum();
+        let dense = match isa.level() {
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            Level::Avx512 => Self::Bytes,
+            _ => Self::Tables,
+        };
+        if 4 * set < bits { Self::Lists } else { dense }
     }
-    let _ = isa;
-    k.max(1)
+
+    /// Rows of a piece of a strip: few, so that all that is made of them stays in the first two levels of cache, but all
+    /// for tables in memory, which are made anew for every piece.
+    fn piece(self, k: usize) -> usize {
+        match self {
+            Self::Tables => k.max(1),
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            Self::Bytes => bytes::UNITS,
+            Self::Lists => sparse::UNITS,
+        }
+    }
+}
+
+multiversion! {
+    /// Set bits.
+    fn count_all(words: &[u64]) -> u32 {
+        words.iter().map(|word| word.count_ones()).sum()
+    }
 }
 
 /// The states with the rows of the batch as inputs.
 struct Turned {
     rows: usize,
-    /// Word r·k + i: unit i over the 64 rows from 64r on.
-    words: Vec<u64>,
     /// Set bits of every unit.
     ones: Vec<u32>,
+    bits: Bits,
+}
+
+/// The bits of [`Turned`].
+enum Bits {
+    /// Word r·k + i: unit i over the 64 rows from 64r on.
+    Words(Vec<u64>),
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    index: Vec<bytes::Index>,
+    Index(Vec<bytes::Index>),
+    Lists(sparse::Lists),
 }
 
 /// Buffers for sums over 32 columns: tables and the two accumulators, and those of the tables in registers.
@@ -201,46 +242,40 @@ pub(crate) struct Sums {
     /// By columns.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     columns: Vec<i32>,
+    /// For each product.
+    levels: Vec<Vec<Levels>>,
 }
 
 impl Turned {
-    fn new(isa: Isa, v: Rows<'_>) -> Self {
+    fn new(isa: Isa, form: Form, v: Rows<'_>) -> Self {
         let (rows, k) = (v.rows(), v.bits());
         let mut words = vec![0; bits::transpose_words(v)];
         bits::transpose_by_word(v, &mut words);
         let mut ones = vec![0; k];
         count(isa, &words, &mut ones);
-        #[cfg(all(target_arch = "x86_64", not(miri)))]
-        let index = match isa.level() {
-            // SAFETY: an `Isa` of this level exists only if its features were detected.
-            Level::Avx512 => unsafe { bytes::index(&words, rows, k) },
-            _ => Vec::new(),
-        };
-        let _ = isa;
-        Self {
-            rows,
-            words,
-            ones,
+        let bits = match form {
+            Form::Tables => Bits::Words(words),
             #[cfg(all(target_arch = "x86_64", not(miri)))]
-            index,
+            // SAFETY: the form is taken only where an `Isa` of this level exists, hence its features were detected.
+            Form::Bytes => Bits::Index(unsafe { bytes::index(&words, rows, k) }),
+            Form::Lists => Bits::Lists(sparse::Lists::new(isa, &words, rows, k, form.piece(k))),
+        };
+        Self { rows, ones, bits }
+    }
+
+    /// Makes what all pieces of a strip share, for the product of this number; a row of zeros comes before the levels.
+    fn prepare(&self, levels: &[Levels], number: usize, sums: &mut Sums) {
+        match self.bits {
+            Bits::Words(_) => {}
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            // SAFETY: as in `new`.
+            Bits::Index(_) => unsafe { bytes::tables(&levels[1..], nth(&mut sums.tables, number)) },
+            Bits::Lists(_) => sparse::Lists::prepare(levels, nth(&mut sums.levels, number)),
         }
     }
 
-    /// Makes what all pieces of a strip share, for the product of this number.
-    fn prepare(&self, isa: Isa, levels: &[Levels], number: usize, sums: &mut Sums) {
-        #[cfg(all(target_arch = "x86_64", not(miri)))]
-        if isa.level() == Level::Avx512 {
-            if sums.tables.len() <= number {
-                sums.tables.resize_with(number + 1, Vec::new);
-            }
-            // SAFETY: an `Isa` of this level exists only if its features were detected.
-            unsafe { bytes::tables(levels, &mut sums.tables[number]) };
-        }
-        let _ = (isa, levels, number, sums);
-    }
-
-    /// sums\[i\] ← \[sums\[i\]\] ± Σ_r v_ri·level_r for some units i, counted from the first of them; the levels, which have been
-    /// [prepared](Self::prepare) for the product of this number, come with whether to subtract and whether to start from
+    /// sums\[i\] ← \[sums\[i\]\] ± Σ_r v_ri·level_r for some units i, counted from the first of them; the levels after a row of zeros,
+    /// which have been [prepared](Self::prepare) for the product of this number, come with whether to subtract and whether to start from
     /// zero. Calls `now_and_then(step, steps)` on its way.
     fn add_levels(
         &self,
@@ -250,17 +285,20 @@ impl Turned {
         sums: &mut Sums,
         mut now_and_then: impl FnMut(usize, usize),
     ) {
-        #[cfg(all(target_arch = "x86_64", not(miri)))]
-        if isa.level() == Level::Avx512 {
-            let (tables, columns) = (&sums.tables[number], &mut sums.columns);
-            let index = (&self.index[..], self.rows);
-            // SAFETY: an `Isa` of this level exists only if its features were detected.
-            unsafe {
-                bytes::add_levels((tables, negative, fresh), index, units, columns, now_and_then);
+        let words = match &self.bits {
+            Bits::Words(words) => words,
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            Bits::Index(index) => {
+                let (tables, columns) = (&sums.tables[number], &mut sums.columns);
+                let (tables, index) = ((&tables[..], negative, fresh), (&index[..], self.rows));
+                // SAFETY: as in `new`.
+                return unsafe { bytes::add_levels(tables, index, units, columns, now_and_then) };
             }
-            return;
-        }
-        let _ = number;
+            Bits::Lists(lists) => {
+                let (apart, wide) = (&sums.levels[number], first(&mut sums.wide, units.len()));
+                return lists.add(isa, (levels, apart, negative, fresh), units, wide, now_and_then);
+            }
+        };
         let k = self.ones.len();
         let wide = first(&mut sums.wide, units.len());
         if fresh {
@@ -268,7 +306,7 @@ impl Turned {
         }
         let sign = if negative { -1 } else { 1 };
         let (table, narrow) = (first(&mut sums.table, ENTRIES), first(&mut sums.narrow, wide.len()));
-        for (q, (words, levels)) in self.words.chunks_exact(k.max(1)).zip(levels.chunks(64)).enumerate()
+        for (q, (words, levels)) in words.chunks_exact(k.max(1)).zip(levels[1..].chunks(64)).enumerate()
         {
             now_and_then(q, self.rows.div_ceil(64));
             let last = 64 * (q + 1) >= self.rows;
@@ -276,7 +314,7 @@ impl Turned {
             let mode = Mode { fresh: q % WORDS_PER_FLUSH == 0, flush: flush.then_some(0) };
             let mut wide_levels = [Row::default(); 64];
             for (row, levels) in wide_levels.iter_mut().zip(levels) {
-                row.0.iter_mut().zip(levels).for_each(|(x, level)| *x = sign * i16::from(*level));
+                row.0.iter_mut().zip(levels.0).for_each(|(x, level)| *x = sign * i16::from(level));
             }
             let (w, words) = (&wide_levels[..levels.len()], &words[units.clone()]);
             if words.len() < 48 {
@@ -299,15 +337,30 @@ multiversion! {
 
 impl Sums {
     /// strip ← \[strip +\] the sums of levels in units of the product.
-    fn finish(&self, isa: Isa, ones: &[i32], line: &Line, write: Write, strip: &mut [Strip]) {
-        #[cfg(all(target_arch = "x86_64", not(miri)))]
-        if isa.level() == Level::Avx512 {
-            // SAFETY: an `Isa` of this level exists only if its features were detected.
-            unsafe { bytes::finish(&self.columns, ones, line, write, strip) };
-            return;
+    fn finish(
+        &self,
+        isa: Isa,
+        form: Form,
+        ones: &[i32],
+        line: &Line,
+        write: Write,
+        strip: &mut [Strip],
+    ) {
+        match form {
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            // SAFETY: as in `Turned::new`.
+            Form::Bytes => unsafe { bytes::finish(&self.columns, ones, line, write, strip) },
+            Form::Tables | Form::Lists => finish(isa, &self.wide, ones, line, write, strip),
         }
-        finish(isa, &self.wide, ones, line, write, strip);
     }
+}
+
+/// Element `n` of a vector that is made longer if need be.
+fn nth<T: Default>(vector: &mut Vec<T>, n: usize) -> &mut T {
+    if vector.len() <= n {
+        vector.resize_with(n + 1, T::default);
+    }
+    &mut vector[n]
 }
 
 /// What turns the sums of levels in 32 columns into the product: scale · Σ levels + shift · ones + offset.
@@ -359,10 +412,26 @@ mod tests {
     use crate::stream::mix;
     use proptest::prelude::*;
 
+    fn forms(isa: Isa) -> [Form; 2] {
+        // Without a set bit, and with all of them set.
+        [0, !0].map(|word| {
+            let v = [word];
+            Form::of(
+                isa,
+                &[Product {
+                    v: Rows::new(&v, 1, 64),
+                    values: Values::Binary,
+                    means: &Means::new(&[], 1, 0, super::super::Range::Binary),
+                    scale: 1.0,
+                }],
+            )
+        })
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
-        fn every_instruction_set_multiplies_alike(seed: u64, rows in 0usize..1200, k in 1usize..300) {
+        fn every_form_gives_the_same_products(seed: u64, rows in 0usize..1200, k in 1usize..300) {
             let at = |i: usize| mix(mix(seed) ^ i as u64);
             let mut v: Vec<u64> = (0..rows * bits::words(k)).map(at).collect();
             for row in v.chunks_exact_mut(bits::words(k)) {
@@ -370,35 +439,35 @@ mod tests {
             }
             let v = Rows::new(&v, rows, k);
             let levels: Vec<Levels> =
-                (0..rows).map(|r| std::array::from_fn(|c| (at(32 * r + c + 1) % 64) as u8)).collect();
+                (0..=rows).map(|r| Levels(std::array::from_fn(|c| if r == 0 { 0 } else { (at(32 * r + c) % 64) as u8 }))).collect();
             let line = Line { scale: 0.3, shift: -0.7, offset: std::array::from_fn(|c| c as f32) };
             let mut want = vec![Strip([-1.0; 32]); k];
             let ones: Vec<i32> = (0..k as i32).map(|i| i % 7 - 3).collect();
             for (i, want) in want.iter_mut().enumerate() {
                 let mut sums = [0; 32];
                 let rows = (0..rows).filter(|&r| v.row(r)[i / 64] >> (i % 64) & 1 == 1);
-                rows.for_each(|r| (0..32).for_each(|c| sums[c] += i32::from(levels[r][c])));
+                rows.for_each(|r| (0..32).for_each(|c| sums[c] += i32::from(levels[1 + r].0[c])));
                 // The levels once more, in columns that have changed places, are subtracted.
                 let sums = std::array::from_fn::<_, 32, _>(|c| sums[c] - sums[31 - c]);
                 let constant = line.shift * ones[i] as f32;
                 (0..32).for_each(|c| want.0[c] += line.scale * sums[c] as f32 + (constant + c as f32));
             }
             let mirrored: Vec<Levels> =
-                levels.iter().map(|row| std::array::from_fn(|c| row[31 - c])).collect();
-            for isa in Isa::all() {
-                let (mut sums, turned) = (Sums::default(), Turned::new(isa, v));
-                turned.prepare(isa, &levels, 1, &mut sums);
-                turned.prepare(isa, &mirrored, 0, &mut sums);
+                levels.iter().map(|row| Levels(std::array::from_fn(|c| row.0[31 - c]))).collect();
+            for (isa, form) in Isa::all().into_iter().flat_map(|isa| forms(isa).map(|form| (isa, form))) {
+                let (mut sums, turned) = (Sums::default(), Turned::new(isa, form, v));
+                turned.prepare(&levels, 1, &mut sums);
+                turned.prepare(&mirrored, 0, &mut sums);
                 let mut got = vec![Strip([-1.0; 32]); k];
-                for (i, got) in got.chunks_mut(piece(isa, k)).enumerate() {
-                    let from = i * piece(isa, k);
+                for (i, got) in got.chunks_mut(form.piece(k)).enumerate() {
+                    let from = i * form.piece(k);
                     let rows = from..from + got.len();
                     let (first, second) = ((&levels[..], 1, false, true), (&mirrored[..], 0, true, false));
                     turned.add_levels(isa, first, rows.clone(), &mut sums, |_, _| ());
                     turned.add_levels(isa, second, rows.clone(), &mut sums, |_, _| ());
-                    sums.finish(isa, &ones[rows], &line, Write::Add, got);
+                    sums.finish(isa, form, &ones[rows], &line, Write::Add, got);
                 }
-                prop_assert!(got == want, "{}", isa.name());
+                prop_assert!(got == want, "{form:?} on {}", isa.name());
             }
         }
     }

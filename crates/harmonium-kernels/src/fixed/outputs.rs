@@ -31,7 +31,7 @@ impl Field<'_> {
     /// If the layer is a Potts layer or `out` has the wrong length.
     pub fn sample_with_means(&self, key: Key, out: &mut [u64]) -> Means {
         let isa = Isa::detect();
-        let mut rounded = Means::zeros(self.range(), self.rows, self.target.units());
+        let mut rounded = Means::unset(self.range(), self.rows, self.target.units());
         rounded.fill(self.chunks(), |means| self.sample_on(isa, key, out, Some(means)));
         rounded
     }
@@ -43,7 +43,7 @@ impl Field<'_> {
     pub fn rounded_means(&self) -> Means {
         let isa = Isa::detect();
         let range = self.range();
-        let mut rounded = Means::zeros(range, self.rows, self.target.units());
+        let mut rounded = Means::unset(range, self.rows, self.target.units());
         rounded.fill(self.chunks(), |means| {
             self.for_each_block(isa, |block, sums| round(isa, &sums, block, means));
         });
@@ -253,10 +253,10 @@ mod tests {
                 let key = Key { seed: 3, purpose: 1, block: 0, sweep: 8 };
                 let run = |isa| {
                     let mut out = vec![0; rows * words(n)];
-                    let mut means = Means::zeros(Range::Spin, rows, n);
+                    let mut means = Means::unset(Range::Spin, rows, n);
                     means.fill(field.chunks(), |m| field.sample_on(isa, key, &mut out, Some(m)));
                     let sums = means.sums().to_vec();
-                    (out, means.rounded, sums)
+                    (out, means.rounded.clone(), sums)
                 };
                 let portable = run(Isa::all()[0]);
                 for isa in Isa::all() {

@@ -72,23 +72,23 @@ pub(super) fn transposed(a: &[f32; 4], b: &[f32; 4], c: &[f32; 4], d: &[f32; 4])
     std::array::from_fn(|i| [a[i], b[i], c[i], d[i]])
 }
 
-/// Up to `TILE` rows of up to 32 weights in steps (of 1/scale), padded with zeros.
+/// Up to `TILE` rows of up to 32 weights, padded with zeros.
 #[inline(always)]
-pub(super) fn load(isa: Isa, rows: &[&[f32]], scale: f32, tile: &mut [Columns; TILE]) {
+pub(super) fn load(isa: Isa, rows: &[&[f32]], tile: &mut [Columns; TILE]) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     if isa.level() == Level::Avx512 {
         // SAFETY: an `Isa` of this level exists only if its features were detected.
-        unsafe { x86::load(rows, scale, tile) };
+        unsafe { x86::load(rows, tile) };
         return;
     }
     let _ = isa;
     tile.fill(ZERO);
-    for (steps, row) in tile.iter_mut().zip(rows) {
-        steps.0.iter_mut().zip(*row).for_each(|(x, w)| *x = scale * w);
+    for (to, row) in tile.iter_mut().zip(rows) {
+        to.0.iter_mut().zip(*row).for_each(|(to, w)| *to = *w);
     }
 }
 
-/// A square of steps on its side.
+/// A square on its side.
 #[inline(always)]
 pub(super) fn turn(isa: Isa, from: &[Columns; TILE], to: &mut [Columns; TILE]) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -156,23 +156,23 @@ pub(super) struct Units {
 impl Units {
     pub(super) const NONE: Self = Self { sum: ZERO, size: ZERO, total: ZERO, error: ZERO, sites: 0.0 };
 
-    /// Rounds the weights of as many units as `out` has room for.
+    /// Rounds the weights of as many units as `out` has room for to steps of 1/scale, scale being a power of two.
     #[inline(always)]
-    pub(super) fn round(&mut self, isa: Isa, steps: &[Columns; TILE], out: &mut [Row]) {
+    pub(super) fn round(&mut self, isa: Isa, w: &[Columns; TILE], scale: f32, out: &mut [Row]) {
         match isa.level() {
             // SAFETY: an `Isa` of this level exists only if its features were detected.
             #[cfg(all(target_arch = "x86_64", not(miri)))]
-            Level::Avx512 => unsafe { x86::round(steps, out, self) },
-            _ => *self = Self::round_plain(steps, out),
+            Level::Avx512 => unsafe { x86::round(w, scale, out, self) },
+            _ => *self = Self::round_plain(w, scale, out),
         }
     }
 
     #[inline(always)]
-    fn round_plain(steps: &[Columns; TILE], out: &mut [Row]) -> Self {
+    fn round_plain(w: &[Columns; TILE], scale: f32, out: &mut [Row]) -> Self {
         let (mut sum, mut size, mut total, mut error) = (ZERO, ZERO, ZERO, ZERO);
-        for (x, out) in steps.iter().zip(out.iter_mut()) {
+        for (w, out) in w.iter().zip(out.iter_mut()) {
             for c in 0..32 {
-                let x = x.0[c];
+                let x = scale * w.0[c];
                 let (y, stored) = rounded(x);
                 out.0[c] = stored;
                 sum.0[c] += x;
@@ -345,13 +345,13 @@ mod tests {
             let rows: Vec<&[f32]> = (0..rows).map(|r| &w[r * width..][..width]).collect();
             let run = |isa| {
                 let (mut tile, mut turned) = ([ZERO; TILE], [ZERO; TILE]);
-                load(isa, &rows, 2.0, &mut tile);
+                load(isa, &rows, &mut tile);
                 turn(isa, &tile, &mut turned);
                 let mut out = [vec![Row::default(); rows.len()], vec![Row::default(); width]];
                 let mut facts = Vec::new();
                 for (tile, out) in [&tile, &turned].into_iter().zip(&mut out) {
                     let mut units = Units::NONE;
-                    units.round(isa, tile, out);
+                    units.round(isa, tile, 2.0, out);
                     let Units { sum, size, total, error, sites } = units;
                     facts.extend([sum, size, total, error].map(|x| x.0.map(f32::to_bits)));
                     facts.push([sites.to_bits(); 32]);

@@ -171,8 +171,8 @@ multiversion! {
             match source {
                 Side::Binary(_) | Side::Spin(_) => {
                     for (t, weights) in weights.chunks_mut(TILE).enumerate() {
-                        from.tile(first + t * TILE, scale, &mut tile);
-                        units.round(level, &tile, weights);
+                        from.tile(first + t * TILE, 1.0, &mut tile);
+                        units.round(level, &tile, scale, weights);
                         walk.units(&units);
                     }
                 }

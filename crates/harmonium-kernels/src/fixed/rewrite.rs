@@ -98,12 +98,12 @@ multiversion! {
         let (all, scale) = (to.forward.len(), to.scale);
         let out = &mut to.forward[to.rows..][..rows.len()];
         for (t, (rows, out)) in rows.chunks(TILE).zip(out.chunks_mut(TILE)).enumerate() {
-            load(level, rows, scale, &mut tile);
-            units.round(level, &tile, out);
+            load(level, rows, &mut tile);
+            units.round(level, &tile, scale, out);
             to.walk.units(&units);
             let square = to.rows / TILE + t;
             turn(level, &tile, &mut turned);
-            to.squares[square].round(level, &turned, to.backward.row(square));
+            to.squares[square].round(level, &turned, scale, to.backward.row(square));
             let done = to.rows + t * TILE + rows.len();
             let block = Half::rows_per_block(Side::Binary(0));
             if done.is_multiple_of(block) || done == all {

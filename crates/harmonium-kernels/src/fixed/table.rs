@@ -7,6 +7,7 @@
 //! gives the same result.
 
 use super::vector::{Row, Vector, Wide, vectorised};
+use super::words::{Lists, PADDING};
 use crate::prefetch::prefetch;
 
 /// Entries of the largest set of tables: thirteen of five bits.
@@ -23,15 +24,15 @@ pub(crate) struct Mode {
 
 /// What the rows of a batch add.
 trait Inputs {
-    /// `sum` plus the contribution of row `row` of the batch.
-    unsafe fn add<V: Vector>(&self, row: usize, sum: V) -> V;
+    /// `sum` plus the contribution of row `row` of the batch. Rows are asked for in the order in which they are given.
+    unsafe fn add<V: Vector>(&mut self, row: usize, sum: V) -> V;
 }
 
-/// Runs over the rows of a batch, from and to the accumulators that `mode` names.
+/// Runs over rows of a batch, from and to the accumulators that `mode` names.
 #[inline(always)]
 unsafe fn accumulate<V: Vector>(
-    inputs: &impl Inputs,
-    rows: usize,
+    inputs: &mut impl Inputs,
+    rows: impl Iterator<Item = usize>,
     mode: Mode,
     narrow: &mut [Row],
     wide: &mut [Wide],
@@ -40,23 +41,24 @@ unsafe fn accumulate<V: Vector>(
     unsafe {
         match mode {
             Mode { fresh: true, flush: None } => {
-                for (row, narrow) in narrow[..rows].iter_mut().enumerate() {
-                    inputs.add(row, V::zero()).store(narrow);
+                for row in rows {
+                    inputs.add(row, V::zero()).store(&mut narrow[row]);
                 }
             }
             Mode { fresh: false, flush: None } => {
-                for (row, narrow) in narrow[..rows].iter_mut().enumerate() {
+                for row in rows {
+                    let narrow = &mut narrow[row];
                     inputs.add(row, V::load(narrow)).store(narrow);
                 }
             }
             Mode { fresh: true, flush: Some(shift) } => {
-                for (row, wide) in wide[..rows].iter_mut().enumerate() {
-                    inputs.add(row, V::zero()).add_to(wide, shift);
+                for row in rows {
+                    inputs.add(row, V::zero()).add_to(&mut wide[row], shift);
                 }
             }
             Mode { fresh: false, flush: Some(shift) } => {
-                for (row, (narrow, wide)) in narrow[..rows].iter().zip(&mut wide[..rows]).enumerate() {
-                    inputs.add(row, V::load(narrow)).add_to(wide, shift);
+                for row in rows {
+                    inputs.add(row, V::load(&narrow[row])).add_to(&mut wide[row], shift);
                 }
             }
         }
@@ -119,12 +121,12 @@ unsafe fn part<V: Vector, const K: usize>(
             ($($groups:literal)*) => {
                 match (K, groups) {
                     $((_, $groups) => {
-                        let inputs = Tables::<K, $groups>::new(groups, offset, words, table);
-                        accumulate::<V>(&inputs, words.len(), mode, narrow, wide)
+                        let mut inputs = Tables::<K, $groups>::new(groups, offset, words, table);
+                        accumulate::<V>(&mut inputs, 0..words.len(), mode, narrow, wide)
                     })*
                     _ => {
-                        let inputs = Tables::<K, 0>::new(groups, offset, words, table);
-                        accumulate::<V>(&inputs, words.len(), mode, narrow, wide)
+                        let mut inputs = Tables::<K, 0>::new(groups, offset, words, table);
+                        accumulate::<V>(&mut inputs, 0..words.len(), mode, narrow, wide)
                     }
                 }
             };
@@ -171,7 +173,7 @@ impl<'a, const K: usize, const GROUPS: usize> Tables<'a, K, GROUPS> {
 
 impl<const K: usize, const GROUPS: usize> Inputs for Tables<'_, K, GROUPS> {
     #[inline(always)]
-    unsafe fn add<V: Vector>(&self, row: usize, mut sum: V) -> V {
+    unsafe fn add<V: Vector>(&mut self, row: usize, mut sum: V) -> V {
         let word = self.words[row] >> self.offset;
         for g in 0..if GROUPS == 0 { self.groups } else { GROUPS } {
             let entry = crate::bits::field_times_64::<K>(word, g);
@@ -184,40 +186,85 @@ impl<const K: usize, const GROUPS: usize> Inputs for Tables<'_, K, GROUPS> {
 }
 
 vectorised! {
-    /// As `add_words`, adding the rows of the set bits one by one: for blocks with few set bits.
-    pub(crate) fn add_set_bits(w: &[Row], words: &[u64], mode: Mode, narrow: &mut [Row], wide: &mut [Wide]) => words_by_set_bits
+    /// As `add_words`, adding the rows of the set bits one by one: for words with few set bits.
+    pub(crate) fn add_lists(w: &[Row], lists: Lists<'_>, mode: Mode, narrow: &mut [Row], wide: &mut [Wide]) => words_by_lists
 }
 
 #[inline(always)]
-unsafe fn words_by_set_bits<V: Vector>(
+unsafe fn words_by_lists<V: Vector>(
     w: &[Row],
-    words: &[u64],
+    lists: Lists<'_>,
     mode: Mode,
     narrow: &mut [Row],
     wide: &mut [Wide],
 ) {
-    let inputs =
-        SetBits { w, words, used: if w.is_empty() { 0 } else { crate::bits::last_mask(w.len()) } };
-    // SAFETY: the caller promises the instruction set of `V`.
-    unsafe { accumulate::<V>(&inputs, words.len(), mode, narrow, wide) }
+    assert!(w.len() >= lists.inputs, "lists: positions beyond the weights");
+    // The weights of the next block.
+    for i in 0..w.len() {
+        prefetch(w, w.len() + i);
+    }
+    let (mut order, mut positions) = (lists.order, lists.positions);
+    for run in lists.runs {
+        let rows;
+        (rows, order) = order.split_at(usize::from(run.rows));
+        let count = usize::from(run.bits);
+        if count == 0 && mode.fresh == mode.flush.is_some() {
+            // Rows without bits change neither the sums so far nor, if there are none, the 32-bit ones.
+            continue;
+        }
+        let here;
+        (here, positions) = positions.split_at(rows.len() * count.next_multiple_of(PADDING));
+        // A constant number unrolls the end of each list.
+        macro_rules! add {
+            ($($rest:literal)*) => {
+                match count % PADDING {
+                    $($rest => {
+                        let mut inputs = Positions::<$rest> { w, words: count / PADDING, positions: here };
+                        // SAFETY: the caller promises the instruction set of `V`.
+                        unsafe { accumulate::<V>(&mut inputs, rows.iter().map(|&r| usize::from(r)), mode, narrow, wide) }
+                    })*
+                    _ => unreachable!("a remainder"),
+                }
+            };
+        }
+        add!(0 1 2 3 4 5 6 7);
+    }
 }
 
-struct SetBits<'a> {
+/// Lists of PADDING·`words` + REST positions each.
+struct Positions<'a, const REST: usize> {
     w: &'a [Row],
-    words: &'a [u64],
-    used: u64,
+    words: usize,
+    positions: &'a [u8],
 }
 
-impl Inputs for SetBits<'_> {
+impl<const REST: usize> Positions<'_, REST> {
+    /// `sum` plus the rows that the first `N` of the next positions name.
     #[inline(always)]
-    unsafe fn add<V: Vector>(&self, row: usize, mut sum: V) -> V {
-        let mut rest = self.words[row] & self.used;
-        while rest != 0 {
-            // SAFETY: the caller promises the instruction set.
-            sum = unsafe { sum.plus(&self.w[rest.trailing_zeros() as usize]) };
-            rest &= rest - 1;
+    unsafe fn next<V: Vector, const N: usize>(&mut self, mut sum: V) -> V {
+        let (word, rest) = self.positions.split_first_chunk::<PADDING>().expect("whole lists");
+        self.positions = rest;
+        let word = u64::from_le_bytes(*word);
+        for i in 0..N {
+            let entry = crate::bits::field_times_64::<8>(word, i);
+            // SAFETY: a position below `inputs` ≤ `w.len()`, times the 64 bytes of a row; the caller promises the
+            // instruction set.
+            sum = unsafe { sum.plus(&*self.w.as_ptr().byte_add(entry)) };
         }
         sum
+    }
+}
+
+impl<const REST: usize> Inputs for Positions<'_, REST> {
+    #[inline(always)]
+    unsafe fn add<V: Vector>(&mut self, _: usize, mut sum: V) -> V {
+        // SAFETY: the caller promises the instruction set.
+        unsafe {
+            for _ in 0..self.words {
+                sum = self.next::<V, PADDING>(sum);
+            }
+            if REST > 0 { self.next::<V, REST>(sum) } else { sum }
+        }
     }
 }
 
@@ -239,9 +286,9 @@ unsafe fn codes_by_row<V: Vector>(
     narrow: &mut [Row],
     wide: &mut [Wide],
 ) {
-    let inputs = Sites { w, q, codes, sites, first };
+    let mut inputs = Sites { w, q, codes, sites, first };
     // SAFETY: the caller promises the instruction set of `V`.
-    unsafe { accumulate::<V>(&inputs, codes.len() / sites, mode, narrow, wide) }
+    unsafe { accumulate::<V>(&mut inputs, 0..codes.len() / sites, mode, narrow, wide) }
 }
 
 struct Sites<'a> {
@@ -254,7 +301,7 @@ struct Sites<'a> {
 
 impl Inputs for Sites<'_> {
     #[inline(always)]
-    unsafe fn add<V: Vector>(&self, row: usize, mut sum: V) -> V {
+    unsafe fn add<V: Vector>(&mut self, row: usize, mut sum: V) -> V {
         let codes = &self.codes[row * self.sites + self.first..][..self.w.len() / self.q];
         for (w, &code) in self.w.chunks_exact(self.q).zip(codes) {
             // SAFETY: the caller promises the instruction set.
@@ -268,6 +315,7 @@ impl Inputs for Sites<'_> {
 mod tests {
     use super::*;
     use crate::Isa;
+    use crate::fixed::words::with_lists;
     use crate::stream::mix;
     use proptest::prelude::*;
 
@@ -308,7 +356,7 @@ mod tests {
                         0 => add_words::<4>(isa, &w, &words, mode, &mut table, &mut a, &mut b),
                         1 => add_words::<5>(isa, &w, &words, mode, &mut table, &mut a, &mut b),
                         2 => add_words::<6>(isa, &w, &words, mode, &mut table, &mut a, &mut b),
-                        _ => add_set_bits(isa, &w, &words, mode, &mut a, &mut b),
+                        _ => with_lists(isa, &words, k, |lists| add_lists(isa, &w, lists, mode, &mut a, &mut b)),
                     }
                     prop_assert_eq!(&b, &wide);
                     if shift.is_none() {

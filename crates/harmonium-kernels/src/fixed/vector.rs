@@ -8,8 +8,10 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Row(pub(crate) [i16; 32]);
 
-/// 32 columns of conditional means as levels 0…63.
-pub(crate) type Levels = [u8; 32];
+/// 32 columns of conditional means as levels 0…63; no row is in two cache lines.
+#[repr(C, align(32))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Levels(pub(crate) [u8; 32]);
 
 /// 32 columns of 32-bit sums.
 #[repr(C, align(64))]
@@ -29,6 +31,10 @@ pub(crate) trait Vector: Copy {
     unsafe fn store(self, row: &mut Row);
     /// The sum with a row in memory, modulo 2^16.
     unsafe fn plus(self, row: &Row) -> Self;
+    /// The sum with four rows of levels, which add up within a byte.
+    unsafe fn plus_levels(self, rows: [&Levels; 4]) -> Self;
+    /// The negative.
+    unsafe fn negated(self) -> Self;
     /// wide ← wide + self·2^shift.
     unsafe fn add_to(self, wide: &mut Wide, shift: u32);
 }
@@ -55,6 +61,18 @@ impl Vector for Row {
         self
     }
     #[inline(always)]
+    unsafe fn plus_levels(mut self, rows: [&Levels; 4]) -> Self {
+        for (c, sum) in self.0.iter_mut().enumerate() {
+            *sum += rows.iter().map(|row| i16::from(row.0[c])).sum::<i16>();
+        }
+        self
+    }
+    #[inline(always)]
+    unsafe fn negated(mut self) -> Self {
+        self.0.iter_mut().for_each(|x| *x = -*x);
+        self
+    }
+    #[inline(always)]
     unsafe fn add_to(self, wide: &mut Wide, shift: u32) {
         for (a, &b) in wide.0.iter_mut().zip(&self.0) {
             *a = a.wrapping_add(i32::from(b) << shift);
@@ -67,6 +85,19 @@ pub(crate) mod x86 {
     //! AVX2 and AVX-512.
     use super::*;
     use std::arch::x86_64::*;
+
+    /// The sum of four rows of levels, in bytes.
+    ///
+    /// # Safety
+    /// AVX2 must be present.
+    #[inline(always)]
+    unsafe fn four(rows: [&Levels; 4]) -> __m256i {
+        // SAFETY: a row has 32 bytes, aligned to 32; AVX2 by the caller's promise.
+        unsafe {
+            let [a, b, c, d] = rows.map(|row| _mm256_load_si256(row.0.as_ptr().cast()));
+            _mm256_add_epi8(_mm256_add_epi8(a, b), _mm256_add_epi8(c, d))
+        }
+    }
 
     /// AVX2: columns 0–15 and 16–31.
     #[derive(Clone, Copy)]
@@ -99,6 +130,24 @@ pub(crate) mod x86 {
             unsafe {
                 let row = Self::load(row);
                 Self(_mm256_add_epi16(self.0, row.0), _mm256_add_epi16(self.1, row.1))
+            }
+        }
+        #[inline(always)]
+        unsafe fn plus_levels(self, rows: [&Levels; 4]) -> Self {
+            // SAFETY: AVX2 is present by the caller's promise.
+            unsafe {
+                let sum = four(rows);
+                let low = _mm256_cvtepu8_epi16(_mm256_castsi256_si128(sum));
+                let high = _mm256_cvtepu8_epi16(_mm256_extracti128_si256(sum, 1));
+                Self(_mm256_add_epi16(self.0, low), _mm256_add_epi16(self.1, high))
+            }
+        }
+        #[inline(always)]
+        unsafe fn negated(self) -> Self {
+            // SAFETY: AVX2 is present by the caller's promise.
+            unsafe {
+                let zero = _mm256_setzero_si256();
+                Self(_mm256_sub_epi16(zero, self.0), _mm256_sub_epi16(zero, self.1))
             }
         }
         #[inline(always)]
@@ -143,6 +192,16 @@ pub(crate) mod x86 {
         unsafe fn plus(self, row: &Row) -> Self {
             // SAFETY: AVX-512 BW is present by the caller's promise.
             unsafe { Self(_mm512_add_epi16(self.0, Self::load(row).0)) }
+        }
+        #[inline(always)]
+        unsafe fn plus_levels(self, rows: [&Levels; 4]) -> Self {
+            // SAFETY: AVX-512 BW is present by the caller's promise.
+            unsafe { Self(_mm512_add_epi16(self.0, _mm512_cvtepu8_epi16(four(rows)))) }
+        }
+        #[inline(always)]
+        unsafe fn negated(self) -> Self {
+            // SAFETY: AVX-512 BW is present by the caller's promise.
+            unsafe { Self(_mm512_sub_epi16(_mm512_setzero_si512(), self.0)) }
         }
         #[inline(always)]
         unsafe fn add_to(self, wide: &mut Wide, shift: u32) {

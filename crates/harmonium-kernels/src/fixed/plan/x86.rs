@@ -4,7 +4,10 @@ use super::{Columns, LARGEST, MAGIC, TILE, Units};
 use crate::fixed::vector::Row;
 use std::arch::x86_64::*;
 
-/// Sixteen weights in steps, rounded, and what they add to the sums so far: the operations of `Units::round_plain`.
+/// Sixteen weights, rounded, and what they add to the sums so far: the operations of `Units::round_plain`.
+///
+/// The scale being a power of two, a multiplication with it is exact, so that x may be added by a fused multiplication: half of
+/// the additions then go to the multipliers, which have nothing else to do.
 struct Sums {
     sum: __m512,
     size: __m512,
@@ -22,17 +25,18 @@ impl Sums {
 
     #[inline]
     #[target_feature(enable = "avx512f")]
-    fn add(&mut self, x: __m512) -> __m512i {
+    fn add(&mut self, w: __m512, scale: __m512) -> __m512i {
+        let x = _mm512_mul_ps(w, scale);
         let magic = _mm512_set1_ps(MAGIC);
         let (largest, least) = (_mm512_set1_ps(LARGEST), _mm512_set1_ps(-LARGEST));
         // Of these the second operand stays where a weight is NaN, as in `rounded`.
         let y = _mm512_add_ps(_mm512_max_ps(least, _mm512_min_ps(largest, x)), magic);
         let stored = _mm512_castps_si512(y);
         let y = _mm512_sub_ps(y, magic);
-        self.sum = _mm512_add_ps(self.sum, x);
-        self.size = _mm512_add_ps(self.size, _mm512_abs_ps(x));
+        self.sum = _mm512_fmadd_ps(w, scale, self.sum);
+        self.size = _mm512_fmadd_ps(_mm512_abs_ps(w), scale, self.size);
         self.total = _mm512_add_ps(self.total, y);
-        self.error = _mm512_add_ps(self.error, _mm512_abs_ps(_mm512_sub_ps(x, y)));
+        self.error = _mm512_add_ps(self.error, _mm512_abs_ps(_mm512_fmsub_ps(w, scale, y)));
         stored
     }
 
@@ -52,17 +56,18 @@ impl Sums {
 }
 
 #[target_feature(enable = "avx2,avx512f,avx512bw,avx512dq,avx512vl")]
-pub(super) fn round(steps: &[Columns; TILE], out: &mut [Row], units: &mut Units) {
+pub(super) fn round(w: &[Columns; TILE], scale: f32, out: &mut [Row], units: &mut Units) {
+    let scale = _mm512_set1_ps(scale);
     let (mut left, mut right) = (Sums::new(), Sums::new());
     // The low halves of 32 numbers, in order.
     let narrow: [i16; 32] = std::array::from_fn(|c| 2 * c as i16);
     // SAFETY: 64 bytes.
     let narrow = unsafe { _mm512_loadu_si512(narrow.as_ptr().cast()) };
-    for (x, out) in steps.iter().zip(out.iter_mut()) {
+    for (w, out) in w.iter().zip(out.iter_mut()) {
         // SAFETY: the two halves of 32 columns, and a row of 64 bytes.
         unsafe {
-            let a = left.add(_mm512_loadu_ps(x.0.as_ptr()));
-            let b = right.add(_mm512_loadu_ps(x.0.as_ptr().add(16)));
+            let a = left.add(_mm512_loadu_ps(w.0.as_ptr()), scale);
+            let b = right.add(_mm512_loadu_ps(w.0.as_ptr().add(16)), scale);
             let stored = _mm512_permutex2var_epi16(a, narrow, b);
             _mm512_storeu_si512(out.0.as_mut_ptr().cast(), stored);
         }
@@ -74,8 +79,7 @@ pub(super) fn round(steps: &[Columns; TILE], out: &mut [Row], units: &mut Units)
 
 /// As `super::load`.
 #[target_feature(enable = "avx2,avx512f,avx512bw,avx512dq,avx512vl")]
-pub(super) fn load(rows: &[&[f32]], scale: f32, tile: &mut [Columns; TILE]) {
-    let scale = _mm512_set1_ps(scale);
+pub(super) fn load(rows: &[&[f32]], tile: &mut [Columns; TILE]) {
     for (i, to) in tile.iter_mut().enumerate() {
         let row = rows.get(i).copied().unwrap_or_default();
         for half in 0..2 {
@@ -84,7 +88,7 @@ pub(super) fn load(rows: &[&[f32]], scale: f32, tile: &mut [Columns; TILE]) {
             // SAFETY: only the `here` weights that the row has are read, and sixteen of 32 columns written.
             unsafe {
                 let x = _mm512_maskz_loadu_ps(mask, row.as_ptr().wrapping_add(16 * half));
-                _mm512_storeu_ps(to.0.as_mut_ptr().add(16 * half), _mm512_mul_ps(scale, x));
+                _mm512_storeu_ps(to.0.as_mut_ptr().add(16 * half), x);
             }
         }
     }

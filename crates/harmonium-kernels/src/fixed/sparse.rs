@@ -1,0 +1,256 @@
+//! Sums of levels over the rows in which a unit is set, one row after another: for states with few set bits.
+//!
+//! Every unit has the list of its rows. Four rows of levels add up within a byte, so lists are read in fours, filled up with a
+//! row of zeros. Units are taken in the order of the lengths of their lists, so that the processor foresees where each ends.
+
+use super::means::WORDS_PER_FLUSH;
+use super::vector::{Levels, Vector, Wide, vectorised};
+use crate::isa::{Isa, multiversion};
+use std::ops::Range;
+
+/// Rows whose levels are added up in 16 bits: 63 · 512 < 2¹⁵. Their places fit 16 bits, too.
+const ROWS: usize = 64 * WORDS_PER_FLUSH;
+/// Rows that are added up in a byte.
+const FOUR: usize = 4;
+/// Units of a piece: their sums and what is made of them stay in the first two levels of cache.
+pub(super) const UNITS: usize = 160;
+/// Units whose lists are read side by side.
+const GROUP: usize = 4;
+/// Groups between two calls of `now_and_then`.
+const STEP: usize = 4;
+
+/// Four rows, as places of their 32 levels in bytes, two in a number; place 0 is that of the row of zeros.
+type Four = [u32; FOUR / 2];
+
+/// The lists of all units.
+pub(super) struct Lists {
+    rows: usize,
+    /// Units of a piece.
+    piece: usize,
+    pieces: usize,
+    /// For each [`ROWS`] rows, for each piece.
+    parts: Vec<Part>,
+}
+
+/// The lists of the units of a piece.
+struct Part {
+    groups: Vec<Group>,
+    /// One after another, the lists of each group side by side.
+    fours: Vec<[Four; GROUP]>,
+}
+
+/// Units with lists of about the same length.
+#[derive(Clone, Copy)]
+struct Group {
+    /// The last group may have fewer.
+    units: [Option<u16>; GROUP],
+    /// Fours in the longest list, and with what is filled up in all.
+    length: u16,
+}
+
+impl Lists {
+    /// The lists of `k` units over `rows` rows from their words (`words[r·k + i]`), in pieces of some units.
+    pub(super) fn new(isa: Isa, words: &[u64], rows: usize, k: usize, piece: usize) -> Self {
+        let mut parts = Vec::new();
+        for words in words.chunks(k * ROWS / 64) {
+            for first in (0..k).step_by(piece) {
+                parts.push(Part::new(isa, words, k, first..k.min(first + piece)));
+            }
+        }
+        Self { rows, piece, pieces: k.div_ceil(piece), parts }
+    }
+
+    /// Where there are more than [`ROWS`] rows, the levels of a strip with a row of zeros before each so many.
+    pub(super) fn prepare(levels: &[Levels], apart: &mut Vec<Levels>) {
+        apart.clear();
+        if levels.len() > 1 + ROWS {
+            for rows in levels[1..].chunks(ROWS) {
+                apart.push(Levels::default());
+                apart.extend_from_slice(rows);
+            }
+        }
+    }
+
+    /// wide\[i\] ← \[wide\[i\]\] ± Σ_r v_ri·level_r for the units i of a piece, counted from the first of them; the levels after a row of
+    /// zeros come as they are and as [prepared](Self::prepare), with whether to subtract and whether to start from zero.
+    /// Calls `now_and_then(step, steps)` on its way.
+    pub(super) fn add(
+        &self,
+        isa: Isa,
+        (levels, apart, negative, fresh): (&[Levels], &[Levels], bool, bool),
+        units: Range<usize>,
+        wide: &mut [Wide],
+        mut now_and_then: impl FnMut(usize, usize),
+    ) {
+        assert!(units.start.is_multiple_of(self.piece) && wide.len() == units.len());
+        if fresh && self.rows == 0 {
+            wide.fill(Wide::default());
+        }
+        let chunks = self.rows.div_ceil(ROWS);
+        let levels = if chunks > 1 { apart } else { levels };
+        for (chunk, levels) in levels.chunks(1 + ROWS).take(chunks).enumerate() {
+            assert_eq!(
+                levels.len(),
+                1 + ROWS.min(self.rows - chunk * ROWS),
+                "lists: other numbers of rows"
+            );
+            let part = &self.parts[chunk * self.pieces + units.start / self.piece];
+            let (mut rest, steps) = (&part.fours[..], part.groups.len().div_ceil(STEP));
+            for (step, groups) in part.groups.chunks(STEP).enumerate() {
+                now_and_then(chunk * steps + step, chunks * steps);
+                let fours;
+                let used = groups.iter().map(|group| usize::from(group.length)).sum();
+                (fours, rest) = rest.split_at(used);
+                add_groups(isa, levels, groups, fours, negative, fresh && chunk == 0, wide);
+            }
+        }
+    }
+}
+
+impl Part {
+    fn new(isa: Isa, words: &[u64], k: usize, units: Range<usize>) -> Self {
+        let mut lengths = vec![0u16; units.len()];
+        count(isa, words, k, units.start, &mut lengths);
+        // Places in the order by length, found by counting.
+        let mut ends = [0u16; ROWS / FOUR + 1];
+        lengths.iter().for_each(|&n| ends[usize::from(n)] += 1);
+        let mut end = 0;
+        ends.iter_mut().for_each(|n| end += std::mem::replace(n, end));
+        let mut groups = vec![Group { units: [None; GROUP], length: 0 }; units.len().div_ceil(GROUP)];
+        for (i, &n) in lengths.iter().enumerate() {
+            let at = &mut ends[usize::from(n)];
+            let group = &mut groups[usize::from(*at) / GROUP];
+            group.units[usize::from(*at) % GROUP] = Some(i as u16);
+            group.length = group.length.max(n);
+            *at += 1;
+        }
+        let all: usize = groups.iter().map(|group| usize::from(group.length)).sum();
+        let mut fours = vec![[Four::default(); GROUP]; all];
+        let mut rest = &mut fours[..];
+        // A word of rows is written as a whole, beyond the end of the list.
+        let mut list = [0; ROWS + 64];
+        for group in &groups {
+            let here;
+            (here, rest) = rest.split_at_mut(usize::from(group.length));
+            for (g, unit) in group.units.iter().enumerate() {
+                let Some(unit) = unit else { continue };
+                let words = words[units.start + usize::from(*unit)..].iter().step_by(k);
+                let count = list_rows(isa, words, &mut list);
+                list[count..count.next_multiple_of(FOUR)].fill(0);
+                for (here, [a, b, c, d]) in
+                    here.iter_mut().zip(list[..count.next_multiple_of(FOUR)].as_chunks().0)
+                {
+                    let pair = |a, b| u32::from(a) | u32::from(b) << 16;
+                    here[g] = [pair(*a, *b), pair(*c, *d)];
+                }
+            }
+        }
+        Self { groups, fours }
+    }
+}
+
+multiversion! {
+    /// The fours in the lists of the units from `first` on.
+    fn count(words: &[u64], k: usize, first: usize, lengths: &mut [u16]) {
+        for words in words.chunks_exact(k) {
+            for (n, word) in lengths.iter_mut().zip(&words[first..]) {
+                *n += word.count_ones() as u16;
+            }
+        }
+        lengths.iter_mut().for_each(|n| *n = n.div_ceil(FOUR as u16));
+    }
+}
+
+/// Writes the places of the rows in which a unit is set, given its words; the number of them.
+fn list_rows<'a>(isa: Isa, words: impl Iterator<Item = &'a u64>, out: &mut [u16; ROWS + 64]) -> usize {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    if isa.level() == crate::isa::Level::Avx512 {
+        // SAFETY: an `Isa` of this level exists only if its features were detected.
+        return unsafe { list_by_compression(words, out) };
+    }
+    let _ = isa;
+    let mut at = 0;
+    for (r, &word) in words.enumerate() {
+        for position in crate::bits::ones(&[word]) {
+            out[at] = place(64 * r + position);
+            at += 1;
+        }
+    }
+    at
+}
+
+/// Where the levels of a row are, in bytes.
+fn place(row: usize) -> u16 {
+    (size_of::<Levels>() * (1 + row)) as u16
+}
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[inline]
+#[target_feature(enable = "avx2,bmi1,bmi2,popcnt,avx512f,avx512bw,avx512vbmi2")]
+fn list_by_compression<'a>(words: impl Iterator<Item = &'a u64>, out: &mut [u16; ROWS + 64]) -> usize {
+    use std::arch::x86_64::*;
+    let mut every = [0u8; 64];
+    every.iter_mut().enumerate().for_each(|(i, x)| *x = i as u8);
+    // SAFETY: 64 bytes, anywhere.
+    let every = unsafe { _mm512_loadu_si512(every.as_ptr().cast()) };
+    let mut at = 0;
+    for (r, &word) in words.enumerate() {
+        let rows = _mm512_maskz_compress_epi8(word, every);
+        let base = _mm512_set1_epi16(place(64 * r) as i16);
+        let places =
+            |half: __m256i| _mm512_add_epi16(base, _mm512_slli_epi16::<5>(_mm512_cvtepu8_epi16(half)));
+        let count = word.count_ones() as usize;
+        let out = &mut out[at..at + 64];
+        // SAFETY: the first and the last 32 of 64 numbers.
+        unsafe {
+            let to = out.as_mut_ptr();
+            _mm512_storeu_si512(to.cast(), places(_mm512_castsi512_si256(rows)));
+            if count > 32 {
+                _mm512_storeu_si512(to.add(32).cast(), places(_mm512_extracti64x4_epi64::<1>(rows)));
+            }
+        }
+        at += count;
+    }
+    at
+}
+
+vectorised! {
+    /// Adds the levels of all rows in the lists of some groups.
+    fn add_groups(levels: &[Levels], groups: &[Group], fours: &[[Four; GROUP]], negative: bool, fresh: bool, wide: &mut [Wide]) => groups_by_lists
+}
+
+#[inline(always)]
+unsafe fn groups_by_lists<V: Vector>(
+    levels: &[Levels],
+    groups: &[Group],
+    mut rest: &[[Four; GROUP]],
+    negative: bool,
+    fresh: bool,
+    wide: &mut [Wide],
+) {
+    for group in groups {
+        let fours;
+        (fours, rest) = rest.split_at(usize::from(group.length));
+        // SAFETY: the places in a list are those of the rows and of the zeros, which `Lists::add` has made sure that
+        // `levels` holds; the caller promises the instruction set.
+        unsafe {
+            let mut sums = [V::zero(); GROUP];
+            for fours in fours {
+                for (sum, four) in sums.iter_mut().zip(fours) {
+                    let row = |place: u32| &*levels.as_ptr().byte_add(place as usize);
+                    let [a, b] = four;
+                    *sum =
+                        sum.plus_levels([row(a & 0xffff), row(a >> 16), row(b & 0xffff), row(b >> 16)]);
+                }
+            }
+            for (unit, sum) in group.units.into_iter().zip(sums) {
+                let Some(unit) = unit else { continue };
+                let wide = &mut wide[usize::from(unit)];
+                if fresh {
+                    *wide = Wide::default();
+                }
+                if negative { sum.negated() } else { sum }.add_to(wide, 0);
+            }
+        }
+    }
+}
