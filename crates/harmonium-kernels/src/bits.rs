@@ -44,6 +44,26 @@ pub fn ones(row: &[u64]) -> impl Iterator<Item = usize> + '_ {
     })
 }
 
+/// The positions of the set bits of a word as bytes, in increasing order; zeros follow.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[inline]
+#[target_feature(enable = "avx512f,avx512vbmi2")]
+pub(crate) fn compressed_ones(word: u64) -> std::arch::x86_64::__m512i {
+    use std::arch::x86_64::*;
+    const EVERY: [u8; 64] = {
+        let mut every = [0; 64];
+        let mut i = 0;
+        while i < 64 {
+            every[i] = i as u8;
+            i += 1;
+        }
+        every
+    };
+    // SAFETY: 64 bytes.
+    let every = unsafe { _mm512_loadu_si512(EVERY.as_ptr().cast()) };
+    _mm512_maskz_compress_epi8(word, every)
+}
+
 /// out_j ← out_j + number of rows whose bit `j` is set.
 ///
 /// # Panics

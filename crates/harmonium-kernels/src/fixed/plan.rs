@@ -4,7 +4,9 @@
 mod x86;
 
 use super::vector::Row;
-use crate::isa::{Isa, Level};
+use crate::isa::Isa;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use crate::isa::Level;
 
 /// The sums of a block end a run here: add them to the 32-bit sums.
 pub(super) const FLUSH: u8 = 1;
@@ -159,12 +161,13 @@ impl Units {
     /// Rounds the weights of as many units as `out` has room for to steps of 1/scale, scale being a power of two.
     #[inline(always)]
     pub(super) fn round(&mut self, isa: Isa, w: &[Columns; TILE], scale: f32, out: &mut [Row]) {
-        match isa.level() {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        if isa.level() == Level::Avx512 {
             // SAFETY: an `Isa` of this level exists only if its features were detected.
-            #[cfg(all(target_arch = "x86_64", not(miri)))]
-            Level::Avx512 => unsafe { x86::round(w, scale, out, self) },
-            _ => *self = Self::round_plain(w, scale, out),
+            return unsafe { x86::round(w, scale, out, self) };
         }
+        let _ = isa;
+        *self = Self::round_plain(w, scale, out);
     }
 
     #[inline(always)]

@@ -52,7 +52,7 @@ impl Lists {
     /// The lists of `k` units over `rows` rows from their words (`words[r·k + i]`), in pieces of some units.
     pub(super) fn new(isa: Isa, words: &[u64], rows: usize, k: usize, piece: usize) -> Self {
         let mut parts = Vec::new();
-        for words in words.chunks(k * ROWS / 64) {
+        for words in words.chunks(k.max(1) * ROWS / 64) {
             for first in (0..k).step_by(piece) {
                 parts.push(Part::new(isa, words, k, first..k.min(first + piece)));
             }
@@ -189,13 +189,9 @@ fn place(row: usize) -> u16 {
 #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,avx512f,avx512bw,avx512vbmi2")]
 fn list_by_compression<'a>(words: impl Iterator<Item = &'a u64>, out: &mut [u16; ROWS + 64]) -> usize {
     use std::arch::x86_64::*;
-    let mut every = [0u8; 64];
-    every.iter_mut().enumerate().for_each(|(i, x)| *x = i as u8);
-    // SAFETY: 64 bytes, anywhere.
-    let every = unsafe { _mm512_loadu_si512(every.as_ptr().cast()) };
     let mut at = 0;
     for (r, &word) in words.enumerate() {
-        let rows = _mm512_maskz_compress_epi8(word, every);
+        let rows = crate::bits::compressed_ones(word);
         let base = _mm512_set1_epi16(place(64 * r) as i16);
         let places =
             |half: __m256i| _mm512_add_epi16(base, _mm512_slli_epi16::<5>(_mm512_cvtepu8_epi16(half)));

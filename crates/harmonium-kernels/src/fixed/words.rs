@@ -220,16 +220,12 @@ fn list(isa: Isa, words: &[u64], mask: u64, order: &[u16], positions: &mut [u8])
 #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,avx512f,avx512bw,avx512vbmi2")]
 fn list_by_compression(words: &[u64], mask: u64, order: &[u16], positions: &mut [u8]) {
     use std::arch::x86_64::*;
-    let mut every = [0u8; 64];
-    every.iter_mut().enumerate().for_each(|(i, x)| *x = i as u8);
-    // SAFETY: 64 bytes, anywhere.
-    let every = unsafe { _mm512_loadu_si512(every.as_ptr().cast()) };
     let mut at = 0;
     for &row in order {
         let word = words[usize::from(row)] & mask;
         let out = &mut positions[at..at + 64];
         // SAFETY: `out` has 64 bytes.
-        unsafe { _mm512_storeu_si512(out.as_mut_ptr().cast(), _mm512_maskz_compress_epi8(word, every)) };
+        unsafe { _mm512_storeu_si512(out.as_mut_ptr().cast(), crate::bits::compressed_ones(word)) };
         at += (word.count_ones() as usize).next_multiple_of(PADDING);
     }
 }
