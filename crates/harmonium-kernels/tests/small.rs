@@ -42,19 +42,22 @@ fn fixed_point() {
     let (rows, k, n) = (50, 70, 37);
     let mut coupling = Coupling::new(Side::Binary(k), Side::Binary(n));
     coupling.refresh(&s.reals(k * n));
-    let x = s.bits(rows, k, 0.5);
-    let x = Rows::new(&x, rows, k);
     let theta: Vec<f32> = s.reals(n);
-    let inputs = [Input { direction: coupling.forward(), states: States::Bits(x) }];
-    let field = Field::new(Side::Binary(n), rows, &theta, 1.0, &inputs);
-    let (mut out, mut means) = (vec![0; rows * bits::words(n)], vec![0f32; rows * n]);
-    field.means(&mut means);
-    let rounded = field.sample_with_means(KEY, &mut out);
-    let mut gradient = vec![0f32; k * n];
-    let product = Product { v: x, values: Values::Binary, means: &rounded, scale: 1.0 };
-    bits_means(product, Write::Set, &mut gradient);
-    let first: f32 = (0..rows).filter(|&r| bits::get(x.row(r), 0)).map(|r| means[r * n]).sum();
-    assert!((gradient[0] - first).abs() < rows as f32 / 63.0);
+    // By tables, and by lists of the set bits.
+    for p in [0.5, 0.05] {
+        let x = s.bits(rows, k, p);
+        let x = Rows::new(&x, rows, k);
+        let inputs = [Input { direction: coupling.forward(), states: States::Bits(x) }];
+        let field = Field::new(Side::Binary(n), rows, &theta, 1.0, &inputs);
+        let (mut out, mut means) = (vec![0; rows * bits::words(n)], vec![0f32; rows * n]);
+        field.means(&mut means);
+        let rounded = field.sample_with_means(KEY, &mut out);
+        let mut gradient = vec![0f32; k * n];
+        let product = Product { v: x, values: Values::Binary, means: &rounded, scale: 1.0 };
+        bits_means(product, Write::Set, &mut gradient);
+        let first: f32 = (0..rows).filter(|&r| bits::get(x.row(r), 0)).map(|r| means[r * n]).sum();
+        assert!((gradient[0] - first).abs() < rows as f32 / 63.0);
+    }
 }
 
 #[test]
