@@ -77,7 +77,7 @@ pub fn map_strips<S: Send>(
     let rows: usize = products.iter().map(|p| p.v.rows()).sum();
     let (form, joined) = (Form::of(isa, products), joined(products));
     let piece = form.piece(k);
-    let turned = map_tasks(products.to_vec(), rows * k / 16, |_, p| Turned::new(isa, form, p.v));
+    let turned = map_tasks(products.to_vec(), rows * k / 2, |_, p| Turned::new(isa, form, p.v));
     let ones: Vec<_> =
         joined.iter().map(|set| ones(&products[set.clone()], &turned[set.clone()])).collect();
     map_tasks(parts, rows * k * n / 160, |column, mut part| {
