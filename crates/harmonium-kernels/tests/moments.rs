@@ -62,8 +62,8 @@ proptest! {
     }
 
     #[test]
-    fn counts(seed: u64, rows in 0usize..600, n in 0usize..150) {
-        let x = Source(seed).bits(rows, n, 0.3);
+    fn counts(seed: u64, rows in 0usize..600, n in 0usize..150, p in prop::sample::select(vec![0.3, 1.0])) {
+        let x = Source(seed).bits(rows, n, p);
         let x = Rows::new(&x, rows, n);
         let mut out = vec![1u32; n];
         bits::add_counts(x, &mut out);
