@@ -3,9 +3,9 @@
 use super::Side;
 use super::coupling::Direction;
 use super::plan::{EMPTY, FLUSH, LAST};
-use super::table::{ENTRIES, Mode, add_codes, add_lists, add_words};
+use super::table::{ENTRIES, Mode, add_by_tables, add_codes, add_lists};
 use super::vector::{Row, Wide};
-use super::words::{self, Word, Words};
+use super::words::{Word, Words};
 use crate::bernoulli::{COLUMNS, Integers, Narrow, ROWS, UNIT};
 use crate::bits::Rows;
 use crate::codes::Codes;
@@ -219,21 +219,5 @@ impl<'a> Field<'a> {
             }
         }
         bias
-    }
-}
-
-/// Adds a word of inputs by tables of a size that suits the batch.
-fn add_by_tables(
-    isa: Isa,
-    w: &[Row],
-    words: &[u64],
-    mode: Mode,
-    table: &mut [Row],
-    narrow: &mut [Row],
-    wide: &mut [Wide],
-) {
-    match words::tables(words.len()) {
-        (5, _) => add_words::<5>(isa, w, words, mode, table, narrow, wide),
-        _ => add_words::<4>(isa, w, words, mode, table, narrow, wide),
     }
 }

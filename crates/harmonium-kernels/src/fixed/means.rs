@@ -50,9 +50,9 @@ impl Means {
     /// If `means` is not rows × n long.
     pub fn new(means: &[f32], rows: usize, n: usize, range: Range) -> Self {
         assert_eq!(means.len(), rows * n, "means: they do not fit rows × n");
-        let mut out = Self::zeros(range, rows, n);
+        let rounded = vec![Levels::default(); n.div_ceil(COLUMNS) * (1 + rows)];
+        let mut out = Self { range, rows, n, rounded, sums: vec![0.0; n] };
         let (shift, size) = range.line();
-        out.sums = vec![0.0; n];
         for j in 0..n {
             let dither = Dither::new(j / COLUMNS, 0);
             for r in 0..rows {
@@ -84,11 +84,6 @@ impl Means {
     /// A row of zeros and all rows of block of columns `column`.
     pub(super) fn strip(&self, column: usize) -> &[Levels] {
         &self.rounded[column * (1 + self.rows)..][..1 + self.rows]
-    }
-
-    fn zeros(range: Range, rows: usize, n: usize) -> Self {
-        let rounded = vec![Levels::default(); n.div_ceil(COLUMNS) * (1 + rows)];
-        Self { range, rows, n, rounded, sums: Vec::new() }
     }
 
     /// Means to be [filled](Self::fill).

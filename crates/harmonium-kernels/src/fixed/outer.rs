@@ -7,7 +7,7 @@
 use super::bytes;
 use super::means::{Means, WORDS_PER_FLUSH};
 use super::sparse;
-use super::table::{ENTRIES, Mode, add_words};
+use super::table::{ENTRIES, Mode, add_by_tables};
 use super::vector::{Levels, Row, Wide};
 use crate::bernoulli::LEVELS;
 use crate::bits::{self, Rows, Values};
@@ -186,12 +186,16 @@ impl Form {
     fn of(isa: Isa, products: &[Product<'_>]) -> Self {
         let set: usize = products.iter().map(|p| count_all(isa, p.v.data()) as usize).sum();
         let bits: usize = products.iter().map(|p| p.v.rows() * p.v.bits()).sum();
-        let dense = match isa.level() {
+        if 4 * set < bits { Self::Lists } else { Self::dense(isa) }
+    }
+
+    /// The fastest where many bits are set.
+    fn dense(isa: Isa) -> Self {
+        match isa.level() {
             #[cfg(all(target_arch = "x86_64", not(miri)))]
             Level::Avx512 => Self::Bytes,
             _ => Self::Tables,
-        };
-        if 4 * set < bits { Self::Lists } else { dense }
+        }
     }
 
     /// Rows of a piece of a strip: few, so that all that is made of them stays in the first two levels of cache, but all
@@ -258,7 +262,7 @@ impl Turned {
             #[cfg(all(target_arch = "x86_64", not(miri)))]
             // SAFETY: the form is taken only where an `Isa` of this level exists, hence its features were detected.
             Form::Bytes => Bits::Index(unsafe { bytes::index(&words, rows, k) }),
-            Form::Lists => Bits::Lists(sparse::Lists::new(isa, &words, rows, k, form.piece(k))),
+            Form::Lists => Bits::Lists(sparse::Lists::new(isa, &words, rows, k)),
         };
         Self { rows, ones, bits }
     }
@@ -317,11 +321,7 @@ impl Turned {
                 row.0.iter_mut().zip(levels.0).for_each(|(x, level)| *x = sign * i16::from(level));
             }
             let (w, words) = (&wide_levels[..levels.len()], &words[units.clone()]);
-            if words.len() < 48 {
-                add_words::<4>(isa, w, words, mode, table, narrow, wide);
-            } else {
-                add_words::<5>(isa, w, words, mode, table, narrow, wide);
-            }
+            add_by_tables(isa, w, words, mode, table, narrow, wide);
         }
     }
 }
@@ -412,22 +412,6 @@ mod tests {
     use crate::stream::mix;
     use proptest::prelude::*;
 
-    fn forms(isa: Isa) -> [Form; 2] {
-        // Without a set bit, and with all of them set.
-        [0, !0].map(|word| {
-            let v = [word];
-            Form::of(
-                isa,
-                &[Product {
-                    v: Rows::new(&v, 1, 64),
-                    values: Values::Binary,
-                    means: &Means::new(&[], 1, 0, super::super::Range::Binary),
-                    scale: 1.0,
-                }],
-            )
-        })
-    }
-
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
@@ -454,7 +438,7 @@ mod tests {
             }
             let mirrored: Vec<Levels> =
                 levels.iter().map(|row| Levels(std::array::from_fn(|c| row.0[31 - c]))).collect();
-            for (isa, form) in Isa::all().into_iter().flat_map(|isa| forms(isa).map(|form| (isa, form))) {
+            for (isa, form) in Isa::all().into_iter().flat_map(|isa| [Form::Lists, Form::dense(isa)].map(|form| (isa, form))) {
                 let (mut sums, turned) = (Sums::default(), Turned::new(isa, form, v));
                 turned.prepare(&levels, 1, &mut sums);
                 turned.prepare(&mirrored, 0, &mut sums);

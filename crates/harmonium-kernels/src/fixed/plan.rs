@@ -259,17 +259,19 @@ impl Walk {
         self.sites += units.sites;
     }
 
-    /// One value of a Potts site.
+    /// One value of a Potts site, rounded to steps of 1/scale.
     #[inline(always)]
-    pub(super) fn value(&mut self, steps: &Columns, out: &mut Row) {
-        let mut error = ZERO;
+    pub(super) fn value(&mut self, w: &Columns, scale: f32, out: &mut Row) {
+        let (mut steps, mut error) = (ZERO, ZERO);
         for c in 0..32 {
-            let (y, stored) = rounded(steps.0[c]);
+            let x = scale * w.0[c];
+            let (y, stored) = rounded(x);
             out.0[c] = stored;
-            error.0[c] = steps.0[c] - y;
+            steps.0[c] = x;
+            error.0[c] = x - y;
             self.total.0[c] += y;
         }
-        self.site.see(steps);
+        self.site.see(&steps);
         self.site_error.see(&error);
     }
 

@@ -115,9 +115,9 @@ struct From<'a> {
 }
 
 impl From<'_> {
-    /// Rows `first..` of the columns in steps (of 1/scale), padded with zeros.
+    /// Rows `first..` of the columns, padded with zeros.
     #[inline(always)]
-    fn tile(&self, first: usize, scale: f32, tile: &mut [Columns; TILE]) {
+    fn tile(&self, first: usize, tile: &mut [Columns; TILE]) {
         let here = TILE.min(self.rows - first);
         if self.transposed {
             // Squares of 4 × 4 become shuffles; the rest goes one by one.
@@ -133,19 +133,19 @@ impl From<'_> {
                     let part = |i: usize| -> &[f32; 4] { rows[i][r..r + 4].try_into().expect("four") };
                     let square = transposed(part(0), part(1), part(2), part(3));
                     for (tile, row) in tile[r..r + 4].iter_mut().zip(&square) {
-                        tile.0[c..c + 4].iter_mut().zip(row).for_each(|(x, w)| *x = scale * w);
+                        tile.0[c..c + 4].copy_from_slice(row);
                     }
                 }
                 for r in whole(here)..here {
                     for (i, row) in rows.iter().enumerate() {
-                        tile[r].0[c + i] = scale * row[r];
+                        tile[r].0[c + i] = row[r];
                     }
                 }
             }
             for c in whole(self.width)..self.width {
                 let w = &self.w[(self.j + c) * self.rows + first..][..here];
                 for (tile, &w) in tile.iter_mut().zip(w) {
-                    tile.0[c] = scale * w;
+                    tile.0[c] = w;
                 }
             }
         } else {
@@ -155,7 +155,7 @@ impl From<'_> {
                 // The same row of the next tile.
                 prefetch(self.w, at + TILE * self.n);
                 prefetch(self.w, at + TILE * self.n + 16);
-                tile.0.iter_mut().zip(w).for_each(|(x, w)| *x = scale * w);
+                tile.0.iter_mut().zip(w).for_each(|(to, w)| *to = *w);
             }
         }
     }
@@ -171,7 +171,7 @@ multiversion! {
             match source {
                 Side::Binary(_) | Side::Spin(_) => {
                     for (t, weights) in weights.chunks_mut(TILE).enumerate() {
-                        from.tile(first + t * TILE, 1.0, &mut tile);
+                        from.tile(first + t * TILE, &mut tile);
                         units.round(level, &tile, scale, weights);
                         walk.units(&units);
                     }
@@ -179,9 +179,9 @@ multiversion! {
                 Side::Potts { q, .. } => {
                     for (i, weight) in weights.iter_mut().enumerate() {
                         if i % TILE == 0 {
-                            from.tile(first + i, scale, &mut tile);
+                            from.tile(first + i, &mut tile);
                         }
-                        walk.value(&tile[i % TILE], weight);
+                        walk.value(&tile[i % TILE], scale, weight);
                         if (i + 1) % q == 0 {
                             walk.end_site();
                         }

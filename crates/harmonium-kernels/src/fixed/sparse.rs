@@ -25,8 +25,6 @@ type Four = [u32; FOUR / 2];
 /// The lists of all units.
 pub(super) struct Lists {
     rows: usize,
-    /// Units of a piece.
-    piece: usize,
     pieces: usize,
     /// For each [`ROWS`] rows, for each piece.
     parts: Vec<Part>,
@@ -49,15 +47,15 @@ struct Group {
 }
 
 impl Lists {
-    /// The lists of `k` units over `rows` rows from their words (`words[r·k + i]`), in pieces of some units.
-    pub(super) fn new(isa: Isa, words: &[u64], rows: usize, k: usize, piece: usize) -> Self {
+    /// The lists of `k` units over `rows` rows from their words (`words[r·k + i]`).
+    pub(super) fn new(isa: Isa, words: &[u64], rows: usize, k: usize) -> Self {
         let mut parts = Vec::new();
         for words in words.chunks(k.max(1) * ROWS / 64) {
-            for first in (0..k).step_by(piece) {
-                parts.push(Part::new(isa, words, k, first..k.min(first + piece)));
+            for first in (0..k).step_by(UNITS) {
+                parts.push(Part::new(isa, words, k, first..k.min(first + UNITS)));
             }
         }
-        Self { rows, piece, pieces: k.div_ceil(piece), parts }
+        Self { rows, pieces: k.div_ceil(UNITS), parts }
     }
 
     /// Where there are more than [`ROWS`] rows, the levels of a strip with a row of zeros before each so many.
@@ -82,7 +80,7 @@ impl Lists {
         wide: &mut [Wide],
         mut now_and_then: impl FnMut(usize, usize),
     ) {
-        assert!(units.start.is_multiple_of(self.piece) && wide.len() == units.len());
+        assert!(units.start.is_multiple_of(UNITS) && wide.len() == units.len());
         if fresh && self.rows == 0 {
             wide.fill(Wide::default());
         }
@@ -94,7 +92,7 @@ impl Lists {
                 1 + ROWS.min(self.rows - chunk * ROWS),
                 "lists: other numbers of rows"
             );
-            let part = &self.parts[chunk * self.pieces + units.start / self.piece];
+            let part = &self.parts[chunk * self.pieces + units.start / UNITS];
             let (mut rest, steps) = (&part.fours[..], part.groups.len().div_ceil(STEP));
             for (step, groups) in part.groups.chunks(STEP).enumerate() {
                 now_and_then(chunk * steps + step, chunks * steps);

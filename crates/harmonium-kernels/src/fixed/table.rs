@@ -8,6 +8,7 @@
 
 use super::vector::{Row, Vector, Wide, vectorised};
 use super::words::{Lists, PADDING};
+use crate::isa::Isa;
 use crate::prefetch::prefetch;
 
 /// Entries of the largest set of tables: thirteen of five bits.
@@ -185,6 +186,28 @@ impl<const K: usize, const GROUPS: usize> Inputs for Tables<'_, K, GROUPS> {
     }
 }
 
+/// The tables for so many rows: bits of each, cycles that making one costs (measured).
+pub(super) fn table_size(rows: usize) -> (usize, f32) {
+    // Up to about 100 rows small tables are as fast as large ones, and they spare the cache.
+    if rows >= 128 { (5, 70.0) } else { (4, 35.0) }
+}
+
+/// Adds a word of inputs by tables of a size that suits the batch.
+pub(super) fn add_by_tables(
+    isa: Isa,
+    w: &[Row],
+    words: &[u64],
+    mode: Mode,
+    table: &mut [Row],
+    narrow: &mut [Row],
+    wide: &mut [Wide],
+) {
+    match table_size(words.len()) {
+        (5, _) => add_words::<5>(isa, w, words, mode, table, narrow, wide),
+        _ => add_words::<4>(isa, w, words, mode, table, narrow, wide),
+    }
+}
+
 vectorised! {
     /// As `add_words`, adding the rows of the set bits one by one: for words with few set bits.
     pub(crate) fn add_lists(w: &[Row], lists: Lists<'_>, mode: Mode, narrow: &mut [Row], wide: &mut [Wide]) => words_by_lists
@@ -314,7 +337,6 @@ impl Inputs for Sites<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Isa;
     use crate::fixed::words::with_lists;
     use crate::stream::mix;
     use proptest::prelude::*;

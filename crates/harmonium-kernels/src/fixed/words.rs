@@ -5,6 +5,7 @@
 //! number of their set bits, once for all columns; within a number the loop has a constant length.
 
 use super::field::{Block, Input, States};
+use super::table::table_size;
 use crate::bernoulli::ROWS;
 use crate::bits::last_mask;
 use crate::isa::{Isa, multiversion};
@@ -144,17 +145,11 @@ impl<'a> Words<'a> {
     }
 }
 
-/// The tables for so many rows: bits of each, cycles that making one costs (measured).
-pub(super) fn tables(rows: usize) -> (usize, f32) {
-    // Up to about 100 rows small tables are as fast as large ones, and they spare the cache.
-    if rows >= 128 { (5, 70.0) } else { (4, 35.0) }
-}
-
 /// Whether rows with `count` set bits in all are added faster bit by bit than by tables.
 fn are_lists_faster(count: u32, rows: usize, inputs: usize, strips: usize) -> bool {
     // Cycles, measured: a look-up 1.3, a set bit 1.2, a row of lists 3 and 14 to make its list, a word 220 as its runs end in
     // branches that nothing foretells.
-    let (bits, build) = tables(rows);
+    let (bits, build) = table_size(rows);
     let by_table = inputs.div_ceil(bits) as f32 * (1.3 * rows as f32 + build);
     let by_lists = 1.2 * count as f32 + (3.0 + 14.0 / strips as f32) * rows as f32 + 220.0;
     by_lists < by_table
