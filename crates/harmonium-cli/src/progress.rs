@@ -89,9 +89,11 @@ impl Progress {
 
     /// Takes the best number there is for the model's quality out of an evaluation.
     fn take(&mut self, metrics: &[(&'static str, f64)]) {
-        const WANTED: [(&str, &str); 4] = [
+        const WANTED: [(&str, &str); 6] = [
             ("valid_log_likelihood", "ln p(valid)"),
             ("train_log_likelihood", "ln p"),
+            ("valid_log_likelihood_estimate", "ln p(valid) ≈"),
+            ("train_log_likelihood_estimate", "ln p ≈"),
             ("valid_pseudo_likelihood", "pseudo-ln p(valid)"),
             ("train_pseudo_likelihood", "pseudo-ln p"),
         ];

@@ -6,6 +6,10 @@ use harmonium::{Coupling, Kind, Layer, Machine, Member, Role};
 use harmonium_data::{self as hd, Schema, Table, Transform};
 use ndarray::Array2;
 
+/// Measured columns up to which these are coupled to each other without being asked for: hidden units then need not stand
+/// for their covariance. Beyond, its factorisation would outweigh an update.
+const MEASURED: usize = 200;
+
 /// Most hidden units that are chosen without being asked for.
 const MANY: usize = 500;
 
@@ -42,13 +46,16 @@ pub fn join(
     config: &mut MachineConfig,
     layers: impl FnOnce(bool, Option<Kind>) -> Result<Vec<Visible>>,
 ) -> Result<Machine> {
+    let counts = config.counts.as_deref().map(count_kind).transpose()?;
+    let visible = layers(config.kind == Some(MachineKind::Class), counts)?;
     let kind = config.kind.unwrap_or(match config.hidden.as_deref() {
         Some([]) | Some([0]) => MachineKind::FullyVisible,
         Some([_, _, ..]) => MachineKind::Deep,
+        _ if visible.iter().any(|v| v.kind == Kind::Gaussian && (2..=MEASURED).contains(&v.units)) => {
+            MachineKind::CoupledReals
+        }
         _ => MachineKind::Rbm,
     });
-    let counts = config.counts.as_deref().map(count_kind).transpose()?;
-    let visible = layers(kind == MachineKind::Class, counts)?;
     let units: usize = visible.iter().map(|v| v.units).sum();
     let hidden = hidden_units(config, kind, units)?;
     let hidden_kind = hidden_kind(config.hidden_kind.as_deref().unwrap_or("binary"))?;
@@ -61,7 +68,12 @@ pub fn join(
         let name = if hidden.len() == 1 { "h".into() } else { format!("h{}", i + 1) };
         members.push(Member { name, role: Role::Hidden, layer: Layer::new(hidden_kind, n) });
     }
-    let couplings: Vec<_> = pairs(kind, given, hidden.len())
+    let mut pairs = pairs(kind, given, hidden.len());
+    if kind == MachineKind::CoupledReals {
+        let reals = (0..given).filter(|&v| members[v].layer.kind() == Kind::Gaussian);
+        pairs.extend(reals.map(|v| (v, v)));
+    }
+    let couplings: Vec<_> = pairs
         .into_iter()
         .map(|(a, b)| {
             let shape = (members[a].layer.width(), members[b].layer.width());

@@ -37,6 +37,8 @@ pub enum MachineKind {
     Deep,
     /// No hidden units, all visible ones coupled (inverse Ising, Potts)
     FullyVisible,
+    /// As rbm, and the measured (real) columns are coupled among themselves
+    CoupledReals,
     /// As rbm, and the visible units are coupled among themselves
     SemiRestricted,
     /// As semi-restricted, and the hidden units are coupled too

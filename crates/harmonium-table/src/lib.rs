@@ -25,6 +25,7 @@ mod build;
 mod config;
 mod error;
 mod layout;
+mod length;
 mod pretrain;
 mod schema;
 mod settings;

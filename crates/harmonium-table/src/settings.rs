@@ -1,14 +1,22 @@
 //! Settings of a run that front ends choose over the library's own: class machines, measured columns, patience, time.
 
+use crate::length::best_length;
 use crate::{LABELS, Result, is_class};
 use harmonium::estimate::{Estimator, LabelsParams};
-use harmonium::train::{Data, Form, Optimiser, TrainParams, Trainer};
-use harmonium::{Kind, Machine, Role};
+use harmonium::train::{Data, Optimiser, TrainParams, Trainer};
+use harmonium::units::Form;
+use harmonium::{Machine, Role};
 use std::time::Instant;
 
 /// Weights up to which an update costs next to nothing, and how many updates such a machine gets.
 const SMALL: usize = 20_000;
 const PATIENT: u64 = 20_000;
+
+/// Rows up to which the length of a run is chosen by cross-validation: of bits, of other columns; and fewest rows that can
+/// be cut into parts.
+const FEW_BITS: usize = 1000;
+const FEW_ROWS: usize = 5000;
+const FEWEST: usize = 20;
 
 /// The settings of a run with everything chosen that `params` leaves open. With a time budget in seconds and neither updates
 /// nor epochs wished for, as many updates as fit into it, which is measured; `stopped` ends the measurement.
@@ -27,17 +35,14 @@ pub fn settings(
     if hybrid {
         tell_classes_apart(&mut params);
     }
-    // Measured columns come in any unit; weights to them learn at the pace of the others when each is scaled.
-    if machine.with_role(Role::Visible).any(|l| machine.layer(l).kind() == Kind::Gaussian) {
-        params.form.get_or_insert(Form::Standardised);
-    }
     let plan = params.plan(machine, data)?;
     params = plan.params();
     let updates = match time_budget {
         Some(budget) if free => Some(updates_within(budget, &params, machine, data, stopped)?),
         None if free && !hybrid => {
             let weights: usize = machine.couplings().iter().map(|c| c.w().len()).sum();
-            let small = weights <= SMALL && params.estimator != Some(Estimator::Exact);
+            let small =
+                weights <= SMALL && has_only_bits(machine) && params.estimator != Some(Estimator::Exact);
             Some(plan.updates().max(if small { PATIENT } else { 0 }))
         }
         _ => None,
@@ -48,7 +53,24 @@ pub fn settings(
         (params.average, params.evaluate_every) = (None, None);
         params = params.plan(machine, data)?.params();
     }
+    if free && !hybrid && time_budget.is_none() && is_short_of_rows(machine, data) {
+        let length = best_length(&params, machine, data, stopped)?;
+        params.stop_after = length.filter(|&u| Some(u) < params.updates);
+    }
     Ok(params)
+}
+
+/// Whether a run could learn its rows by heart before it is over, and is short enough to be made several times: then its
+/// length is chosen on rows held out. Large sets of bits take longer to learn than they have updates.
+fn is_short_of_rows(machine: &Machine, data: &Data) -> bool {
+    let most = if has_only_bits(machine) { FEW_BITS } else { FEW_ROWS };
+    let weights: usize = machine.couplings().iter().map(|c| c.w().len()).sum();
+    let conditional = machine.with_role(Role::Condition).next().is_some();
+    (FEWEST..most).contains(&data.rows()) && weights <= SMALL && !conditional
+}
+
+fn has_only_bits(machine: &Machine) -> bool {
+    machine.with_role(Role::Visible).all(|l| machine.layer(l).kind().form() == Form::Bits)
 }
 
 /// How class machines are trained where nothing else is said: mostly to tell classes apart, partly to know the data.
@@ -58,7 +80,7 @@ fn tell_classes_apart(params: &mut TrainParams) {
     let labels = LabelsParams { layer: Some(LABELS.into()), part: 0.95, generative };
     params.estimator = Some(Estimator::Labels(labels));
     if params.optimiser.is_none() && params.rate.is_none() {
-        params.optimiser = Some(Optimiser::Adam { beta1: 0.9, beta2: 0.999, epsilon: 1e-8 });
+        params.optimiser = Some(Optimiser::ADAM);
         params.rate = Some(0.01);
     }
     params.batch.get_or_insert(100);

@@ -178,19 +178,20 @@ fn curves(x: &[f64]) -> Vec<Curve> {
     // A spread that neither ties nor a few outliers bring to nothing.
     let spread = [at(0.75) - at(0.25), at(0.9) - at(0.1), high - low];
     let spread = spread.into_iter().find(|s| *s > 0.0).unwrap_or(1.0);
+    let few = ((x.len() as f64).sqrt() / 2.0) as usize;
     let mut out = Vec::new();
-    let logs = |low: f64, middle: f64| {
+    let logs = |low: f64, from: f64, middle: f64| {
         let bounds = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0].map(|part| low - part * spread);
         let natural = (low > 0.0).then_some(0.0);
         let curve = move |bound: f64| {
-            // Halfway in logarithms from the least value to the bound: beyond, the curve would be guesswork.
-            let from = bound + 0.5 * (low - bound);
+            // Below the lowest few values the curve would be guesswork, and a steep one a disaster for a value that is
+            // lower than all seen: there it goes on as its tangent.
             (bound.is_finite() && from > bound && middle > from).then_some((bound, from))
         };
         bounds.into_iter().chain(natural).filter_map(curve).collect::<Vec<_>>()
     };
-    out.extend(logs(low, middle).into_iter().map(|(bound, from)| Curve::Log { bound, from }));
-    let mirrored = logs(-high, -middle).into_iter();
+    out.extend(logs(low, x[few], middle).into_iter().map(|(bound, from)| Curve::Log { bound, from }));
+    let mirrored = logs(-high, -x[x.len() - 1 - few], -middle).into_iter();
     out.extend(mirrored.map(|(bound, from)| Curve::Mirrored { bound: -bound, from: -from }));
     let widths = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0].map(|part| part * spread);
     let asinh = widths.into_iter().filter(|w| *w > 0.0 && w.is_finite());

@@ -28,6 +28,9 @@ pub struct TrainParams {
     /// Number of passes over the data, in place of `updates`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub epochs: Option<f64>,
+    /// Updates after which the run ends, where that is before the schedule does: a length that was chosen on held-out rows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop_after: Option<u64>,
     /// Coordinates of the gradient.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub form: Option<Form>,
@@ -118,6 +121,9 @@ pub enum Optimiser {
 }
 
 impl Optimiser {
+    /// Adam with its usual numbers.
+    pub const ADAM: Self = Self::Adam { beta1: 0.9, beta2: 0.999, epsilon: 1e-8 };
+
     /// The cosine rule with its usual numbers.
     pub(super) const COSINE: Self = Self::Cosine { delta: DELTA, max: MAX_RATE };
 }

@@ -8,6 +8,9 @@ use crate::{Error, Machine, Real, Result};
 /// Rows of a minibatch, and chains, where the data have as many.
 const BATCH: usize = 500;
 
+/// Rows times weights that a minibatch of an exact run may have.
+const WORK: usize = 1 << 20;
+
 /// An enumeration this short (in seconds) is preferred to sampling.
 const EXACT: f64 = 2e-4;
 
@@ -19,6 +22,7 @@ pub struct TrainPlan {
     pub(super) positive: Averaging,
     pub(super) batch: usize,
     pub(super) updates: u64,
+    pub(super) stop_after: u64,
     pub(super) form: Form,
     pub(super) optimiser: Optimiser,
     pub(super) rate: f64,
@@ -45,7 +49,7 @@ impl TrainParams {
         let estimator = self.estimator.clone().unwrap_or_else(|| default_estimator(machine));
         estimator.check(machine)?;
         let full = matches!(estimator, Estimator::Exact);
-        let batch = self.batch.unwrap_or(BATCH).min(rows);
+        let batch = self.batch.unwrap_or(default_batch(machine, full)).min(rows);
         let estimator = resolved(estimator, batch);
         let positive = self.positive.unwrap_or(Averaging::default_for(machine, data.is_missing()));
         positive.check(machine, data.is_missing())?;
@@ -55,17 +59,19 @@ impl TrainParams {
             }
             (Some(u), None) => u,
             (None, Some(e)) => (e * rows as f64 / batch as f64).ceil() as u64,
-            (None, None) => default_updates(rows, batch, full),
+            (None, None) => default_updates(rows, batch, full, only_bits(machine, data)),
         };
-        let form = self.form.unwrap_or_default();
-        let optimiser = self.optimiser.unwrap_or_else(|| default_optimiser(&estimator));
-        let rate = self.rate.unwrap_or(default_rate(only_bits(machine, data), form, optimiser));
+        let bits = only_bits(machine, data);
+        let form = self.form.unwrap_or(if bits { Form::Centred } else { Form::Standardised });
+        let optimiser = self.optimiser.unwrap_or_else(|| default_optimiser(&estimator, bits));
+        let rate = self.rate.unwrap_or(default_rate(bits, form, optimiser, &estimator));
         Ok(TrainPlan {
             seed: self.seed.unwrap_or(0),
             estimator,
             positive,
             batch,
             updates,
+            stop_after: self.stop_after.unwrap_or(updates).min(updates),
             form,
             optimiser,
             rate,
@@ -177,6 +183,7 @@ impl TrainPlan {
             positive: Some(self.positive),
             batch: Some(self.batch),
             updates: Some(self.updates),
+            stop_after: (self.stop_after < self.updates).then_some(self.stop_after),
             epochs: None,
             form: Some(self.form),
             optimiser: Some(self.optimiser),
@@ -195,6 +202,10 @@ impl TrainPlan {
     /// Number of updates.
     pub fn updates(&self) -> u64 {
         self.updates
+    }
+    /// Updates after which the run ends.
+    pub fn stop_after(&self) -> u64 {
+        self.stop_after
     }
     /// Rows of a minibatch.
     pub fn batch(&self) -> usize {
@@ -227,31 +238,50 @@ fn resolved(estimator: Estimator, batch: usize) -> Estimator {
 }
 
 /// Four hundred passes over the data, but no fewer updates than the weights need to form (small sets were
-/// still rising after 7000) and no more than 50 000. Enumeration has no noise to average out and needs fewer.
-fn default_updates(rows: usize, batch: usize, exact: bool) -> u64 {
+/// still rising after 7000) and no more than 50 000. Adam, which other columns than bits get, needs a fraction of them, and
+/// enumeration has no noise to average out.
+fn default_updates(rows: usize, batch: usize, exact: bool, bits: bool) -> u64 {
     let epochs = 400.0 * rows as f64 / batch as f64;
-    if exact { 5_000 } else { epochs.clamp(20_000.0, 50_000.0) as u64 }
+    if exact {
+        2_000
+    } else if !bits {
+        epochs.clamp(5_000.0, 20_000.0) as u64
+    } else {
+        epochs.clamp(20_000.0, 50_000.0) as u64
+    }
 }
 
-/// Plain gradient descent; with trajectory tempering, whose chains can follow small steps only, the rule that finds its
-/// rates.
-fn default_optimiser(estimator: &Estimator) -> Optimiser {
+/// With enumeration the gradient has no noise but that of the minibatch: all rows at once leave none, as long as that is
+/// no more work than the enumeration allows.
+fn default_batch<T: Real>(machine: &Machine<T>, exact: bool) -> usize {
+    let weights: usize = machine.couplings().iter().map(|c| c.w().len()).sum();
+    if exact { (WORK / weights.max(1)).max(BATCH) } else { BATCH }
+}
+
+/// Plain gradient descent for bits, whose moments all have one scale. Elsewhere, and where the gradient is exact, Adam: each
+/// parameter finds its own pace (docs/design/0006-tables.md has the regrets that decided). With trajectory tempering, whose
+/// chains can follow small steps only, the rule that finds its rates.
+fn default_optimiser(estimator: &Estimator, bits: bool) -> Optimiser {
     match estimator {
         Estimator::Ptt(_) => Optimiser::COSINE,
+        Estimator::Exact => Optimiser::ADAM,
+        _ if !bits => Optimiser::ADAM,
         _ => Optimiser::default(),
     }
 }
 
 /// The rate that is safe for the coordinates: scales below one magnify an update.
-fn default_rate(bits: bool, form: Form, optimiser: Optimiser) -> f64 {
+fn default_rate(bits: bool, form: Form, optimiser: Optimiser, estimator: &Estimator) -> f64 {
     let rate = match optimiser {
         Optimiser::Sgd => 0.1,
         Optimiser::Momentum { mu } | Optimiser::Nesterov { mu } => 0.1 * (1.0 - mu),
-        Optimiser::Adam { .. } => 1e-3,
+        Optimiser::Adam { .. } if *estimator == Estimator::Exact => 0.05,
+        Optimiser::Adam { .. } => 0.005,
         Optimiser::Cosine { .. } => 1e-3,
     };
     match (form, optimiser) {
         (Form::Standardised, Optimiser::Sgd) => rate / 10.0,
+        (_, Optimiser::Adam { .. }) => rate,
         _ if !bits => rate / 10.0,
         _ => rate,
     }

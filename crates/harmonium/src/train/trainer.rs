@@ -217,9 +217,10 @@ impl<'d, T: Real> Trainer<'d, T> {
         if self.update == 0 && self.plan.evaluate_every > 0 {
             // The start is a model, too: a run need not end below it.
             let evaluated = self.evaluate()?;
+            reason = reason.or(self.tell(&Event::Evaluated(evaluated.clone()), observers)?);
             self.weigh(&evaluated)?;
         }
-        while reason.is_none() && self.update < self.plan.updates {
+        while reason.is_none() && self.update < self.plan.stop_after {
             reason = self.tired();
             if reason.is_some() {
                 break;
@@ -228,7 +229,7 @@ impl<'d, T: Real> Trainer<'d, T> {
             reason = self.tell(&event, observers)?;
             let every = self.plan.evaluate_every;
             let due =
-                every > 0 && (self.update.is_multiple_of(every) || self.update == self.plan.updates);
+                every > 0 && (self.update.is_multiple_of(every) || self.update == self.plan.stop_after);
             if due && matches!(event, Event::Updated(_)) {
                 let evaluated = self.evaluate()?;
                 reason = reason.or(self.tell(&Event::Evaluated(evaluated.clone()), observers)?);
@@ -449,10 +450,12 @@ impl<'d, T: Real> Trainer<'d, T> {
         let mut metrics = Vec::new();
         let mut push = |name, x: Option<f64>| metrics.extend(x.map(|x| (name, x)));
         push("train_log_likelihood", train.log_likelihood);
+        push("train_log_likelihood_estimate", train.estimate);
         push("train_pseudo_likelihood", train.pseudo_likelihood);
         push("train_free_energy", train.free_energy);
         if let Some(v) = &valid {
             push("valid_log_likelihood", v.log_likelihood);
+            push("valid_log_likelihood_estimate", v.estimate);
             push("valid_pseudo_likelihood", v.pseudo_likelihood);
             push("valid_free_energy", v.free_energy);
             let gap = v.free_energy.zip(train.free_energy).map(|(v, t)| v - t);

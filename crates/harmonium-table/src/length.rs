@@ -1,0 +1,127 @@
+//! How long a run should be, seen on rows that it does not learn from.
+
+use crate::Result;
+use harmonium::Machine;
+use harmonium::train::{Control, Data, Event, Observer, TrainParams, Trainer};
+
+/// Parts that the rows are cut into, each of which is held out once: fewer where there are rows enough for the scores of
+/// three to agree.
+fn folds(rows: usize) -> usize {
+    if rows < 300 { 5 } else { 3 }
+}
+
+/// Evaluations of each run.
+const EVALUATIONS: u64 = 40;
+
+/// Parts of the evaluations of a run after which one that no longer improves is broken off.
+const PATIENCE: usize = 4;
+
+/// After how many updates of the planned run the score of held-out rows is best, by cross-validation: the run is made
+/// without a part of the rows, for each part once, and the mean of the scores decides. 0 says that the start is the best model. `None`
+/// where nothing can be scored, or `stopped` says so.
+///
+/// # Errors
+/// Settings that do not fit the machine or the data.
+pub(crate) fn best_length(
+    params: &TrainParams,
+    machine: &Machine,
+    data: &Data,
+    stopped: &dyn Fn() -> bool,
+) -> Result<Option<u64>> {
+    let seed = params.seed.unwrap_or(0);
+    let order = shuffled(data.rows(), seed);
+    let mut curves: Vec<Vec<(u64, f64)>> = Vec::new();
+    let folds = folds(data.rows());
+    for fold in 0..folds {
+        let part = |held: bool| -> Vec<usize> {
+            let wanted = order.iter().enumerate().filter(|(i, _)| (i % folds == fold) == held);
+            wanted.map(|(_, &r)| r).collect()
+        };
+        let (train, valid) = (data.select(&part(false)), data.select(&part(true)));
+        let mut plan = params.clone();
+        plan.batch = params.batch.map(|b| b.min(train.rows()));
+        plan.patience = None;
+        plan.evaluate_every = params.updates.map(|u| (u / EVALUATIONS).max(1));
+        let plan = plan.plan(machine, &train)?;
+        let mut watch = Curve { points: Vec::new(), best: (f64::NEG_INFINITY, 0), stopped };
+        let mut trainer = Trainer::new(machine.clone(), plan, &train)?.with_valid(&valid)?;
+        trainer.run(&mut [&mut watch])?;
+        if stopped() || watch.points.is_empty() {
+            return Ok(None);
+        }
+        curves.push(watch.points);
+    }
+    Ok(Some(highest(&curves)))
+}
+
+/// The update at which the mean of the curves is largest, as far as all of them go.
+fn highest(curves: &[Vec<(u64, f64)>]) -> u64 {
+    let common = curves.iter().map(Vec::len).min().unwrap_or(0);
+    let mean = |i: usize| curves.iter().map(|c| c[i].1).sum::<f64>();
+    let best = (0..common).max_by(|&a, &b| mean(a).total_cmp(&mean(b)).then(b.cmp(&a)));
+    best.map_or(0, |i| curves[0][i].0)
+}
+
+/// Scores along a run, which is broken off when the best lies well behind.
+struct Curve<'a> {
+    points: Vec<(u64, f64)>,
+    best: (f64, usize),
+    stopped: &'a dyn Fn() -> bool,
+}
+
+impl Observer<f32> for Curve<'_> {
+    fn notice(&mut self, event: &Event, run: &Trainer<'_, f32>) -> harmonium::Result<Control> {
+        if let Event::Evaluated(e) = event {
+            let score = e.score.filter(|s| s.is_finite()).unwrap_or(f64::NEG_INFINITY);
+            self.points.push((e.update, score));
+            if score > self.best.0 {
+                self.best = (score, self.points.len());
+            }
+            let all = run
+                .plan()
+                .params()
+                .evaluate_every
+                .map_or(1, |every| run.plan().updates() / every.max(1));
+            if (self.points.len() - self.best.1) * PATIENCE > all as usize {
+                return Ok(Control::Stop("the held-out score no longer rises".into()));
+            }
+        }
+        Ok(if (self.stopped)() { Control::Stop("stopped".into()) } else { Control::Continue })
+    }
+}
+
+/// The numbers below `n` in an order that depends on the seed alone.
+fn shuffled(n: usize, seed: u64) -> Vec<usize> {
+    let key = |r: usize| {
+        // The finaliser of SplitMix64 makes neighbouring rows strangers.
+        let x = (r as u64 ^ seed.rotate_left(32)).wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        x ^ x >> 31
+    };
+    let mut order: Vec<usize> = (0..n).collect();
+    order.sort_by_key(|&r| key(r));
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mean_of_the_curves_decides() {
+        let a = vec![(0, 0.0), (10, 2.0), (20, 3.0), (30, 9.0)];
+        let b = vec![(0, 0.0), (10, 2.0), (20, 0.5)];
+        assert_eq!(highest(&[a, b]), 10);
+        assert_eq!(highest(&[vec![(0, 1.0), (5, 1.0)]]), 0);
+    }
+
+    #[test]
+    fn rows_are_shuffled_by_the_seed() {
+        let (a, b) = (shuffled(50, 1), shuffled(50, 2));
+        assert_ne!(a, b);
+        let mut sorted = a;
+        sorted.sort_unstable();
+        assert_eq!(sorted, (0..50).collect::<Vec<_>>());
+    }
+}
