@@ -133,8 +133,8 @@ class Learning(Parts):
             evaluate_rows=evaluate_rows, patience=patience,
         )  # fmt: skip
         missing = missing or isinstance(X, Table) or is_frame(X)
-        rows = _inputs.rows(self, X, "X", missing=missing, weights=sample_weight)
-        held_out = None if valid is None else _inputs.rows(self, valid, "valid", missing=missing)
+        rows = _inputs.rows(self, X, "X", missing=missing, weights=sample_weight, soft=True)
+        held_out = None if valid is None else _inputs.rows(self, valid, "valid", missing=missing, soft=True)
         watch = _Watch(self._of, callback, callback_every, progress, checkpoint, checkpoint_every)
         return self._run(
             rows, held_out, _settings.train_params(given), None, watch, _settings.seconds(time_budget), threads, pretrain
@@ -169,8 +169,8 @@ class Learning(Parts):
             path, checkpoint = checkpoint, Checkpoint.load(checkpoint)
             save_to = path if save_to is None else save_to
         missing = missing or isinstance(X, Table) or is_frame(X)
-        rows = _inputs.rows(self, X, "X", missing=missing, weights=sample_weight)
-        held_out = None if valid is None else _inputs.rows(self, valid, "valid", missing=missing)
+        rows = _inputs.rows(self, X, "X", missing=missing, weights=sample_weight, soft=True)
+        held_out = None if valid is None else _inputs.rows(self, valid, "valid", missing=missing, soft=True)
         watch = _Watch(self._of, callback, callback_every, progress, save_to, checkpoint_every)
         return self._run(
             rows, held_out, checkpoint.settings, checkpoint, watch, _settings.seconds(time_budget), threads
@@ -213,7 +213,7 @@ class Learning(Parts):
             if name not in known:
                 raise TypeError(f"plan() has no argument {name!r}; {suggestion(name, known)}")
         settings.pop("pretrain", None)
-        rows = _inputs.rows(self, X, "X", missing=missing)
+        rows = _inputs.rows(self, X, "X", missing=missing, soft=True)
         return _settings.plan(self, rows, _settings.train_params(settings), resolve(threads))
 
 

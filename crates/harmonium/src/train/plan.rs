@@ -49,6 +49,10 @@ impl TrainParams {
         let estimator = resolved(estimator, batch);
         let positive = self.positive.unwrap_or(Averaging::default_for(machine, data.is_missing()));
         positive.check(machine, data.is_missing())?;
+        if machine.soft_layer(data.states()).is_some() {
+            estimator.check_soft(machine)?;
+            positive.check_soft(machine)?;
+        }
         let updates = match (self.updates, self.epochs) {
             (Some(_), Some(_)) => {
                 return Err(Error::value("epochs", "updates or epochs, not both", "both"));
@@ -59,7 +63,7 @@ impl TrainParams {
         };
         let form = self.form.unwrap_or_default();
         let optimiser = self.optimiser.unwrap_or_else(|| default_optimiser(&estimator));
-        let rate = self.rate.unwrap_or(default_rate(only_bits(machine, data), form, optimiser));
+        let rate = self.rate.unwrap_or(default_rate(only_bits(machine), form, optimiser));
         Ok(TrainPlan {
             seed: self.seed.unwrap_or(0),
             estimator,
