@@ -92,7 +92,7 @@ class Rows:
         machine: Machine,
         layers: list[tuple[int, str, Iterable[npt.NDArray[Any]], _Bool | None]],
         weights: list[float] | None,
-        soft: bool,
+        soft: bool = False,
     ) -> Rows: ...
     def __len__(self) -> int: ...
     def layers(self) -> list[int]: ...
@@ -163,6 +163,7 @@ def train(
     notify: Callable[[str, Machine | None, bool], object] | None,
     every: int,
     snapshot: bool,
+    kept: int,
     threads: int,
 ) -> tuple[Machine, Checkpoint, str, BaseException | None]: ...
 def log_z(

@@ -37,7 +37,7 @@ class Judging(Parts):
         return self._core.energy(_inputs.rows(self, states, "states", hidden=True), resolve(threads))
 
     def free_energy(self, X: Any, *, temperature: float = 1.0, threads: int | None = None) -> Floats:
-        """F(v) of each row, with ``p(v) = exp(-F(v)) / Z``.
+        """F(v) of each row, with ``p(v) = exp(-F(v)) / Z``; the same formula where values between 0 and 1 stand for bits.
 
         >>> import harmonium as hm
         >>> hm.Machine.rbm(2, 1).free_energy([[0, 0], [0, 1]]).round(4)  # -ln 2: the hidden unit has two states
@@ -122,7 +122,10 @@ class Judging(Parts):
         return LogLikelihood._of(_core.log_likelihood(self._core, rows, z._found, seed, workers), z)
 
     def pseudo_log_likelihood(self, X: Any, *, threads: int | None = None) -> Floats:
-        """Sum over units of ln p(unit | all other units), exactly, of each row."""
+        """Sum over units of ln p(unit | all other units), exactly, of each row.
+
+        A value v between 0 and 1 in place of a bit is set against 1 - v, as scikit-learn does.
+        """
         return _core.pseudo_log_likelihood(self._core, _inputs.rows(self, X, "X", soft=True), resolve(threads))
 
     def log_probability(self, X: Any, *, seconds: float = 600.0, threads: int | None = None) -> Floats:

@@ -16,6 +16,9 @@ from ._results import Checkpoint, Run
 from ._table import Table, is_frame
 from ._threads import resolve
 
+#: Updates that a learning curve has.
+_KEPT = 1000
+
 
 class Learning(Parts):
     """The part of a machine that learns."""
@@ -70,7 +73,10 @@ class Learning(Parts):
         ----------
         X
             Rows: an array of any number type, a scipy sparse matrix, a frame of numbers; a dict of such by the name of
-            the layer where there are several visible ones (or one array with their columns side by side).
+            the layer where there are several visible ones (or one array with their columns side by side). Values between
+            0 and 1 may stand for the bits of a binary layer, as grey values of pictures do: they enter the averages over
+            the data as they are (as in scikit-learn's ``BernoulliRBM``), the model is one of bits, and what is learnt is
+            not the likelihood of bits drawn with these probabilities. ``estimator="pl"`` asks for bits.
         valid
             Held-out rows, which decide which model is kept and, with ``patience``, when to stop.
         sample_weight
@@ -186,6 +192,7 @@ class Learning(Parts):
         time_budget: float | None,
         threads: int | None,
         pretrain: bool | None = None,
+        kept: int = _KEPT,
     ) -> Run:
         workers = resolve(threads)
         if watch.wanted and not (time_budget and "updates" not in params and "epochs" not in params):
@@ -194,7 +201,7 @@ class Learning(Parts):
             core, found, text, raised = _core.train(
                 self._core, rows, valid, _settings.text(params), None if resume is None else resume._core,
                 time_budget, pretrain, watch.path, watch.path_every, watch.notify if watch.wanted else None,
-                watch.callback_every if watch.callback else 0, watch.snapshot, workers,
+                watch.callback_every if watch.callback else 0, watch.snapshot, kept, workers,
             )  # fmt: skip
         report = json.loads(text)
         self._core = core
@@ -205,6 +212,11 @@ class Learning(Parts):
         if raised is not None:
             raise raised
         return self.last_run
+
+    def _bare_run(self, rows: _core.Rows, callback: Callable[..., Any] | None, every: int, **settings: Any) -> Run:
+        """A run without a learning curve, which costs a short run of small updates more than a tenth of its time."""
+        watch = _Watch(self._of, callback, every, False, None, 30.0)
+        return self._run(rows, None, _settings.train_params(settings), None, watch, None, None, kept=0)
 
     def plan(self, X: Any, *, missing: bool = False, threads: int | None = None, **settings: Any) -> dict[str, Any]:
         """The settings that :meth:`train` would use, with every choice written out."""

@@ -141,7 +141,7 @@ impl<'a> Pieces<'a> {
         };
         if self.soft && (was_soft || !x.indexed_iter().all(state)) {
             return match self.soften(x, number) {
-                Some((row, j, x)) => refused(row, j, x, "a number from 0 to 1"),
+                Some((row, j, x)) => refused(row, j, x, "0 or 1, or a number between them"),
                 None => Ok(()),
             };
         }

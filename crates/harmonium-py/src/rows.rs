@@ -42,6 +42,7 @@ impl Rows {
 impl Rows {
     /// `soft` says whether values between 0 and 1 may stand for bits of visible layers.
     #[new]
+    #[pyo3(signature = (machine, layers, weights, soft=false))]
     fn py_new(
         machine: &Machine,
         layers: Vec<Part<'_>>,

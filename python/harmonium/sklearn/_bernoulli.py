@@ -156,11 +156,11 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
                 found = _core.pseudo_log_likelihood_by_flips(machine._core, some, 0, resolve(None))
                 report(event["update"] // per_pass, float(found.mean()))
 
-        run = machine.train(
-            rows, estimator="pcd", sweeps=1, chains=self.batch_size, batch=self.batch_size,
-            updates=self.n_iter * per_pass, learning_rate=self.learning_rate, schedule="constant", form="plain",
-            init="keep", average=0, evaluate_every=0, seed=seed_of(self.random_state_),
-            progress=False, callback=notice if self.verbose else None, callback_every=per_pass,
+        run = machine._bare_run(
+            rows, notice if self.verbose else None, per_pass, estimator="pcd", sweeps=1, chains=self.batch_size,
+            batch=self.batch_size, updates=self.n_iter * per_pass, learning_rate=self.learning_rate,
+            schedule="constant", form="plain", init="keep", average=0, evaluate_every=0,
+            seed=seed_of(self.random_state_),
         )  # fmt: skip
         self._take(machine, X.dtype)
         chains = run.checkpoint._core.chains(machine._core)
