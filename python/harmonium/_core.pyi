@@ -27,6 +27,7 @@ __all__ = [
     "pack_schema",
     "plan",
     "pseudo_log_likelihood",
+    "pseudo_log_likelihood_by_flips",
     "quality",
     "read_csv",
     "train",
@@ -81,6 +82,8 @@ class Rows:
     @staticmethod
     def bits(machine: Machine, layer: int, parts: Iterable[npt.NDArray[Any]]) -> Rows | None: ...
     @staticmethod
+    def soft(machine: Machine, layer: int, parts: Iterable[_F32]) -> Rows | None: ...
+    @staticmethod
     def drawn(
         machine: Machine, layer: int, parts: Iterable[_F32], times: int, seed: int, threads: int
     ) -> Rows: ...
@@ -89,6 +92,7 @@ class Rows:
         machine: Machine,
         layers: list[tuple[int, str, Iterable[npt.NDArray[Any]], _Bool | None]],
         weights: list[float] | None,
+        soft: bool = False,
     ) -> Rows: ...
     def __len__(self) -> int: ...
     def layers(self) -> list[int]: ...
@@ -159,6 +163,7 @@ def train(
     notify: Callable[[str, Machine | None, bool], object] | None,
     every: int,
     snapshot: bool,
+    kept: int,
     threads: int,
 ) -> tuple[Machine, Checkpoint, str, BaseException | None]: ...
 def log_z(
@@ -166,6 +171,7 @@ def log_z(
 ) -> LogZ: ...
 def log_likelihood(machine: Machine, data: Rows, log_z: LogZ | None, seed: int, threads: int) -> str: ...
 def pseudo_log_likelihood(machine: Machine, data: Rows, threads: int) -> _F64: ...
+def pseudo_log_likelihood_by_flips(machine: Machine, data: Rows, seed: int, threads: int) -> _F64: ...
 def equilibrium(
     machine: Machine, data: Rows, chains: int, sweeps: int, seed: int, threads: int
 ) -> str: ...

@@ -34,8 +34,12 @@ def rows(
     weights: Any = None,
     hidden: bool = False,
     only: Sequence[str] | None = None,
+    soft: bool = False,
 ) -> _core.Rows:
-    """``data`` as rows of the visible (and conditioning) layers, or of ``only`` those named, or of all layers."""
+    """``data`` as rows of the visible (and conditioning) layers, or of ``only`` those named, or of all layers.
+
+    ``soft`` says whether values between 0 and 1 may stand for the bits of visible layers.
+    """
     if isinstance(data, _core.Rows):
         return data
     wanted = [
@@ -56,7 +60,7 @@ def rows(
         prepared.append((places[layer], what, chunks, known))
     if count == 0:
         raise ValueError(f"{name}: expected at least one row, got none")
-    return _core.Rows(machine._core, prepared, _weights(weights, count))
+    return _core.Rows(machine._core, prepared, _weights(weights, count), soft)
 
 
 def _typed(machine: Parts, data: Any, name: str, wanted: list[str], weights: Any) -> tuple[Any, Any]:

@@ -37,13 +37,14 @@ class Judging(Parts):
         return self._core.energy(_inputs.rows(self, states, "states", hidden=True), resolve(threads))
 
     def free_energy(self, X: Any, *, temperature: float = 1.0, threads: int | None = None) -> Floats:
-        """F(v) of each row, with ``p(v) = exp(-F(v)) / Z``.
+        """F(v) of each row, with ``p(v) = exp(-F(v)) / Z``; the same formula where values between 0 and 1 stand for bits.
 
         >>> import harmonium as hm
         >>> hm.Machine.rbm(2, 1).free_energy([[0, 0], [0, 1]]).round(4)  # -ln 2: the hidden unit has two states
         array([-0.6931, -0.6931])
         """
-        return self._core.free_energy(_inputs.rows(self, X, "X"), 1.0 / temperature, resolve(threads))
+        rows = _inputs.rows(self, X, "X", soft=True)
+        return self._core.free_energy(rows, 1.0 / temperature, resolve(threads))
 
     def transform(self, X: Any, *, inputs: bool = False, threads: int | None = None) -> npt.NDArray[np.float32]:
         """The mean of every hidden unit given each row, or what reaches it (``inputs``).
@@ -52,7 +53,7 @@ class Judging(Parts):
         """
         if not self.hidden:
             raise ValueError("this machine has no hidden units, hence no features")
-        parts = self._core.features(_inputs.rows(self, X, "X"), inputs, resolve(threads))
+        parts = self._core.features(_inputs.rows(self, X, "X", soft=True), inputs, resolve(threads))
         return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
 
     def predict_proba(self, X: Any, *, layer: str = "y", threads: int | None = None) -> Floats:
@@ -61,7 +62,7 @@ class Judging(Parts):
         if info is None or info.kind != "potts" or info.n != 1 or info.role != "visible":
             raise ValueError(f"layer: {layer!r} is not a visible layer of a single Potts unit")
         others = [x.name for x in self._layers.values() if x.role != "hidden" and x.name != layer]
-        rows = _inputs.rows(self, X, "X", only=others)
+        rows = _inputs.rows(self, X, "X", only=others, soft=True)
         return self._core.posterior(self._place(layer), rows, resolve(threads))
 
     def log_z(
@@ -121,8 +122,11 @@ class Judging(Parts):
         return LogLikelihood._of(_core.log_likelihood(self._core, rows, z._found, seed, workers), z)
 
     def pseudo_log_likelihood(self, X: Any, *, threads: int | None = None) -> Floats:
-        """Sum over units of ln p(unit | all other units), exactly, of each row."""
-        return _core.pseudo_log_likelihood(self._core, _inputs.rows(self, X, "X"), resolve(threads))
+        """Sum over units of ln p(unit | all other units), exactly, of each row.
+
+        A value v between 0 and 1 in place of a bit is set against 1 - v, as scikit-learn does.
+        """
+        return _core.pseudo_log_likelihood(self._core, _inputs.rows(self, X, "X", soft=True), resolve(threads))
 
     def log_probability(self, X: Any, *, seconds: float = 600.0, threads: int | None = None) -> Floats:
         """ln p(v) of each row by enumeration; refused where that takes longer than ``seconds``."""

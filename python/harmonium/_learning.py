@@ -16,6 +16,9 @@ from ._results import Checkpoint, Run
 from ._table import Table, is_frame
 from ._threads import resolve
 
+#: Updates that a learning curve has.
+_KEPT = 1000
+
 
 class Learning(Parts):
     """The part of a machine that learns."""
@@ -70,7 +73,10 @@ class Learning(Parts):
         ----------
         X
             Rows: an array of any number type, a scipy sparse matrix, a frame of numbers; a dict of such by the name of
-            the layer where there are several visible ones (or one array with their columns side by side).
+            the layer where there are several visible ones (or one array with their columns side by side). Values between
+            0 and 1 may stand for the bits of a binary layer, as grey values of pictures do: they enter the averages over
+            the data as they are (as in scikit-learn's ``BernoulliRBM``), the model is one of bits, and what is learnt is
+            not the likelihood of bits drawn with these probabilities. ``estimator="pl"`` asks for bits.
         valid
             Held-out rows, which decide which model is kept and, with ``patience``, when to stop.
         sample_weight
@@ -133,8 +139,8 @@ class Learning(Parts):
             evaluate_rows=evaluate_rows, patience=patience,
         )  # fmt: skip
         missing = missing or isinstance(X, Table) or is_frame(X)
-        rows = _inputs.rows(self, X, "X", missing=missing, weights=sample_weight)
-        held_out = None if valid is None else _inputs.rows(self, valid, "valid", missing=missing)
+        rows = _inputs.rows(self, X, "X", missing=missing, weights=sample_weight, soft=True)
+        held_out = None if valid is None else _inputs.rows(self, valid, "valid", missing=missing, soft=True)
         watch = _Watch(self._of, callback, callback_every, progress, checkpoint, checkpoint_every)
         return self._run(
             rows, held_out, _settings.train_params(given), None, watch, _settings.seconds(time_budget), threads, pretrain
@@ -169,8 +175,8 @@ class Learning(Parts):
             path, checkpoint = checkpoint, Checkpoint.load(checkpoint)
             save_to = path if save_to is None else save_to
         missing = missing or isinstance(X, Table) or is_frame(X)
-        rows = _inputs.rows(self, X, "X", missing=missing, weights=sample_weight)
-        held_out = None if valid is None else _inputs.rows(self, valid, "valid", missing=missing)
+        rows = _inputs.rows(self, X, "X", missing=missing, weights=sample_weight, soft=True)
+        held_out = None if valid is None else _inputs.rows(self, valid, "valid", missing=missing, soft=True)
         watch = _Watch(self._of, callback, callback_every, progress, save_to, checkpoint_every)
         return self._run(
             rows, held_out, checkpoint.settings, checkpoint, watch, _settings.seconds(time_budget), threads
@@ -186,6 +192,7 @@ class Learning(Parts):
         time_budget: float | None,
         threads: int | None,
         pretrain: bool | None = None,
+        kept: int = _KEPT,
     ) -> Run:
         workers = resolve(threads)
         if watch.wanted and not (time_budget and "updates" not in params and "epochs" not in params):
@@ -194,7 +201,7 @@ class Learning(Parts):
             core, found, text, raised = _core.train(
                 self._core, rows, valid, _settings.text(params), None if resume is None else resume._core,
                 time_budget, pretrain, watch.path, watch.path_every, watch.notify if watch.wanted else None,
-                watch.callback_every if watch.callback else 0, watch.snapshot, workers,
+                watch.callback_every if watch.callback else 0, watch.snapshot, kept, workers,
             )  # fmt: skip
         report = json.loads(text)
         self._core = core
@@ -206,6 +213,11 @@ class Learning(Parts):
             raise raised
         return self.last_run
 
+    def _bare_run(self, rows: _core.Rows, callback: Callable[..., Any] | None, every: int, **settings: Any) -> Run:
+        """A run without a learning curve, which costs a short run of small updates more than a tenth of its time."""
+        watch = _Watch(self._of, callback, every, False, None, 30.0)
+        return self._run(rows, None, _settings.train_params(settings), None, watch, None, None, kept=0)
+
     def plan(self, X: Any, *, missing: bool = False, threads: int | None = None, **settings: Any) -> dict[str, Any]:
         """The settings that :meth:`train` would use, with every choice written out."""
         known = inspect.signature(Learning.train).parameters
@@ -213,7 +225,7 @@ class Learning(Parts):
             if name not in known:
                 raise TypeError(f"plan() has no argument {name!r}; {suggestion(name, known)}")
         settings.pop("pretrain", None)
-        rows = _inputs.rows(self, X, "X", missing=missing)
+        rows = _inputs.rows(self, X, "X", missing=missing, soft=True)
         return _settings.plan(self, rows, _settings.train_params(settings), resolve(threads))
 
 

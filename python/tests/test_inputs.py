@@ -97,6 +97,46 @@ def test_wrong_values_deep_in_the_data_have_the_right_row():
         random_rbm().free_energy(x)
 
 
+def test_values_between_0_and_1_stand_for_bits():
+    machine, grey = random_rbm(), np.random.default_rng(0).random((30, 4))
+    w, v, h = machine.weights(), machine.params("v")["theta"], machine.params("h")["theta"]
+    inputs = grey @ w + h
+    expected = -grey @ v - np.logaddexp(0, inputs).sum(axis=1)
+    assert np.allclose(machine.free_energy(grey), expected, atol=1e-5)
+    assert np.allclose(machine.transform(grey), 1 / (1 + np.exp(-inputs)), atol=1e-6)
+    flips = [machine.free_energy(np.where(np.arange(4) == i, 1 - grey, grey)) - expected for i in range(4)]
+    assert np.allclose(machine.pseudo_log_likelihood(grey), -np.logaddexp(0, -np.array(flips)).sum(axis=0), atol=1e-4)
+    # Rows of bits before the first soft one, in one array or in several.
+    mixed = np.concatenate([V, grey])
+    rows = _core.Rows(machine._core, [(0, "X", [V, grey, V], None)], None, True)
+    assert np.allclose(rows.values(0), np.concatenate([mixed, V]), atol=1e-7) and rows.values(0).dtype == np.float32
+    assert np.allclose(machine.free_energy(mixed)[: len(V)], machine.free_energy(V), atol=1e-5)
+    # Where states are asked for they are refused, and so are values outside.
+    for call in (machine.log_likelihood, machine.log_probability, machine.log_z):
+        with pytest.raises(ValueError, match="X: row 0, column 0: .* is not allowed, expected 0 or 1$"):
+            call(grey)
+    grey[7, 2] = -0.25
+    for call in (machine.free_energy, machine.train):
+        with pytest.raises(ValueError, match="X: row 7, column 2: -0.25 is not allowed, expected 0 or 1, or a number"):
+            call(grey)
+    assert _core.Rows.soft(machine._core, 0, [grey.astype(np.float32)]) is None
+
+
+def test_training_on_values_between_0_and_1():
+    rng = np.random.default_rng(0)
+    grey = np.clip(rng.choice([0.1, 0.9], size=(200, 1)) + rng.normal(0, 0.05, (200, 4)), 0, 1)
+    machine = hm.Machine.rbm(4, 3)
+    machine.train(grey, estimator="exact", updates=3000, learning_rate=0.5, seed=1)
+    p = np.exp(machine.log_probability(V))
+    # The machine is one of bits; with both phases equal it has the means of the values.
+    assert np.allclose(p @ V, grey.mean(axis=0), atol=0.02)
+    assert p[[0, -1]].sum() > 0.5
+    holes = np.where(rng.random(grey.shape) < 0.2, np.nan, grey)
+    machine.train(holes, missing=True, updates=50, seed=1)
+    with pytest.raises(ValueError, match="pl does not apply: values between 0 and 1"):
+        machine.train(grey, estimator="pl", updates=1)
+
+
 def test_wrong_layers_are_named():
     mixed = hm.Machine.mixed({"left": 2, "right": 2}, 1)
     with pytest.raises(ValueError, match="did you mean 'left'"):

@@ -1,6 +1,7 @@
 """The estimators: what they compute against enumeration, and how they fit into scikit-learn."""
 
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -261,6 +262,42 @@ def test_sparse_rows_give_the_same_model(stripes, grey, draw_bits):
         other = clone(model).fit(container(X))
         assert np.allclose(other.components_, dense.components_, atol=1e-6)
         assert np.allclose(other.score_samples(container(X)), dense.score_samples(X), atol=1e-5)
+
+
+def test_values_of_all_types_give_the_same_model(stripes):
+    grey = (0.1 + 0.8 * stripes).astype(np.float32)
+    model = BernoulliRBM(3, n_iter=3, random_state=0)
+    single, double = clone(model).fit(grey), clone(model).fit(grey.astype(np.float64))
+    assert single.components_.dtype == np.float32 and double.components_.dtype == np.float64
+    # The start is rounded to single precision in both.
+    assert np.allclose(single.components_, double.components_, atol=1e-6)
+    assert set(np.unique(double.h_samples_)) == {0.0, 1.0}
+
+
+def test_values_outside_0_and_1_are_learnt_from_too(stripes):
+    X = np.where(stripes == 1, 1.2, -0.1)
+    assert BernoulliRBM(4, n_iter=40, random_state=0).fit(X).score(stripes) > -3.2
+
+
+@pytest.mark.parametrize("grey", ["bits", "values", "outside"])
+def test_verbose_prints_the_lines_of_scikit_learn(stripes, grey, capsys):
+    X = {"bits": stripes, "values": 0.1 + 0.8 * stripes, "outside": 1.2 * stripes}[grey].astype(float)
+    quiet = BernoulliRBM(4, n_iter=4, random_state=0).fit(X)
+    assert capsys.readouterr().out == ""
+    loud = BernoulliRBM(4, n_iter=4, random_state=0, verbose=1).fit(X)
+    ours = capsys.readouterr().out.splitlines()
+    TheirRBM(4, n_iter=4, random_state=0, verbose=1).fit(X)
+    theirs = capsys.readouterr().out.splitlines()
+
+    def form(line):
+        return re.sub(r"-?\d+\.\d\d", "x", line)
+
+    assert list(map(form, ours)) == list(map(form, theirs))
+    # Looking on changes nothing.
+    assert np.array_equal(loud.components_, quiet.components_)
+    last = float(re.search(r"pseudo-likelihood = (\S+),", ours[-1]).group(1))
+    # One column of six for each row, whose spread is some nats: a standard error of about 3 / sqrt(rows).
+    assert last == pytest.approx(loud.score(X), abs=5 * 3 / np.sqrt(min(len(X), 1000)))
 
 
 def test_the_hidden_samples_are_the_chains_of_training(stripes):

@@ -89,6 +89,20 @@ pub(crate) fn pseudo_log_likelihood<'py>(
     Ok(x.into_pyarray(py))
 }
 
+/// From one flipped unit of each row.
+#[pyfunction]
+pub(crate) fn pseudo_log_likelihood_by_flips<'py>(
+    py: Python<'py>,
+    machine: &Machine,
+    data: &Rows,
+    seed: u64,
+    threads: usize,
+) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    let by_flips =
+        |_: &Link<'_>| judge::pseudo_log_likelihood_by_flips(&machine.inner, data.states(), seed);
+    Ok(whole(py, threads, by_flips)?.into_pyarray(py))
+}
+
 /// Whether chains from data and from nowhere forget their start.
 #[pyfunction]
 pub(crate) fn equilibrium(

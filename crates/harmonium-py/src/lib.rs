@@ -40,6 +40,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(judge::log_z, m)?)?;
     m.add_function(wrap_pyfunction!(judge::log_likelihood, m)?)?;
     m.add_function(wrap_pyfunction!(judge::pseudo_log_likelihood, m)?)?;
+    m.add_function(wrap_pyfunction!(judge::pseudo_log_likelihood_by_flips, m)?)?;
     m.add_function(wrap_pyfunction!(judge::equilibrium, m)?)?;
     m.add_function(wrap_pyfunction!(judge::quality, m)?)?;
     m.add_function(wrap_pyfunction!(judge::verify, m)?)?;

@@ -16,6 +16,8 @@ pub(crate) struct Pieces<'a> {
     layer: &'a Layer,
     name: &'a str,
     known: Option<&'a Bits>,
+    /// Whether values between 0 and 1 may stand for bits.
+    soft: bool,
     rows: usize,
     words: Vec<u64>,
     codes: Vec<u32>,
@@ -23,8 +25,9 @@ pub(crate) struct Pieces<'a> {
 }
 
 impl<'a> Pieces<'a> {
-    pub(crate) fn new(layer: &'a Layer, name: &'a str, known: Option<&'a Bits>) -> Self {
-        Self { layer, name, known, rows: 0, words: vec![], codes: vec![], reals: vec![] }
+    pub(crate) fn new(layer: &'a Layer, name: &'a str, known: Option<&'a Bits>, soft: bool) -> Self {
+        let soft = soft && layer.kind() == Kind::Binary;
+        Self { layer, name, known, soft, rows: 0, words: vec![], codes: vec![], reals: vec![] }
     }
 
     pub(crate) fn push(&mut self, part: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -41,20 +44,65 @@ impl<'a> Pieces<'a> {
 
     /// As [`push`](Self::push) for a layer of bits, where an array with another value is left out and makes this false.
     pub(crate) fn push_bits(&mut self, part: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let n = self.layer.len();
-        let fits = |cols: usize| match cols == n {
-            true => Ok(()),
-            false => Err(value(self.name, format!("expected {n} columns, got {cols}"))),
-        };
         if let Ok(x) = part.extract::<PyReadonlyArray2<'_, f64>>() {
-            fits(x.as_array().ncols())?;
+            self.fits(x.as_array().ncols())?;
             Ok(self.pack(x.as_array(), |x| x))
         } else if let Ok(x) = part.extract::<PyReadonlyArray2<'_, f32>>() {
-            fits(x.as_array().ncols())?;
+            self.fits(x.as_array().ncols())?;
             Ok(self.pack(x.as_array(), f64::from))
         } else {
             Err(value(self.name, "expected a 2-d array of float32 or float64"))
         }
+    }
+
+    /// As [`push`](Self::push) for a layer of soft bits, where an array with a value outside 0 … 1 makes this false.
+    pub(crate) fn push_soft(&mut self, part: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let x = part.extract::<PyReadonlyArray2<'_, f32>>()?;
+        self.fits(x.as_array().ncols())?;
+        Ok(self.soften(x.as_array(), f64::from).is_none())
+    }
+
+    fn fits(&self, columns: usize) -> PyResult<()> {
+        let n = self.layer.len();
+        match columns == n {
+            true => Ok(()),
+            false => Err(value(self.name, format!("expected {n} columns, got {columns}"))),
+        }
+    }
+
+    fn is_known(&self, row: usize, j: usize) -> bool {
+        self.known.is_none_or(|k| row >= k.rows() || k.get(row, j))
+    }
+
+    /// Keeps rows of values from 0 to 1, and those before as such, too; stops at another value, which is returned with its
+    /// place.
+    fn soften<S: Copy>(
+        &mut self,
+        x: ArrayView2<'_, S>,
+        number: impl Fn(S) -> f64,
+    ) -> Option<(usize, usize, f64)> {
+        let n = self.layer.len();
+        for words in std::mem::take(&mut self.words).chunks_exact(n.div_ceil(64).max(1)) {
+            self.reals.extend((0..n).map(|j| (words[j / 64] >> (j % 64) & 1) as f32));
+        }
+        self.reals.reserve(x.len());
+        for row in x.rows() {
+            let from = self.reals.len();
+            self.reals.extend(row.iter().map(|&x| number(x) as f32));
+            // In the array's own precision: what is rounded to 1 may have been more.
+            let inside = row.iter().fold(true, |all, &x| all & (0.0..=1.0).contains(&number(x)));
+            if !inside || self.known.is_some() {
+                for (j, &x) in row.iter().enumerate() {
+                    if !self.is_known(self.rows, j) {
+                        self.reals[from + j] = 0.0;
+                    } else if !(0.0..=1.0).contains(&number(x)) {
+                        return Some((self.rows, j, number(x)));
+                    }
+                }
+            }
+            self.rows += 1;
+        }
+        None
     }
 
     /// Packs all rows of a layer of bits; false, and nothing kept, for other layers and when there is another value.
@@ -77,29 +125,36 @@ impl<'a> Pieces<'a> {
     }
 
     fn add<S: Copy>(&mut self, x: ArrayView2<'_, S>, number: impl Fn(S) -> f64) -> PyResult<()> {
-        let (kind, n) = (self.layer.kind(), self.layer.len());
-        if x.ncols() != n {
-            return Err(value(self.name, format!("expected {n} columns, got {}", x.ncols())));
-        }
-        if self.known.is_none() && self.pack(x, &number) {
+        let kind = self.layer.kind();
+        self.fits(x.ncols())?;
+        let refused = |row: usize, j: usize, x: f64, expected: &str| {
+            let got = if x.is_nan() { "NaN".into() } else { x.to_string() };
+            let why = format!("row {row}, column {j}: {got} is not allowed, expected {expected}");
+            Err(value(self.name, why))
+        };
+        let was_soft = self.soft && !self.reals.is_empty();
+        if !was_soft && self.known.is_none() && self.pack(x, &number) {
             return Ok(());
+        }
+        let state = |((r, j), &x): ((usize, usize), &S)| {
+            !self.is_known(self.rows + r, j) || kind.allows(number(x))
+        };
+        if self.soft && (was_soft || !x.indexed_iter().all(state)) {
+            return match self.soften(x, number) {
+                Some((row, j, x)) => refused(row, j, x, "0 or 1, or a number between them"),
+                None => Ok(()),
+            };
         }
         for from in (0..x.nrows()).step_by(CHUNK) {
             let part = x.slice_axis(Axis(0), (from..(from + CHUNK).min(x.nrows())).into());
             let mut values = part.mapv(&number);
             for ((r, j), x) in values.indexed_iter_mut() {
                 let row = self.rows + r;
-                let is_known = self.known.is_none_or(|k| row >= k.rows() || k.get(row, j));
-                if !is_known {
+                if !self.is_known(row, j) {
                     // Whatever stands there does not matter, but must be a state.
                     *x = if kind == Kind::Spin { -1.0 } else { 0.0 };
                 } else if !kind.allows(*x) {
-                    let got = if x.is_nan() { "NaN".into() } else { x.to_string() };
-                    let why = format!(
-                        "row {row}, column {j}: {got} is not allowed, expected {}",
-                        kind.allowed()
-                    );
-                    return Err(value(self.name, why));
+                    return refused(row, j, *x, &kind.allowed());
                 }
             }
             self.rows += part.nrows();
@@ -116,11 +171,11 @@ impl<'a> Pieces<'a> {
         let shape = (self.rows, self.layer.len());
         let wrong = |e: ndarray::ShapeError| value(self.name, e);
         Ok(match self.layer.zeros(0) {
-            Batch::Bits(_) => {
+            Batch::Bits(_) if self.reals.is_empty() => {
                 Batch::Bits(Bits::from_words(shape.0, shape.1, self.words).map_err(raise)?)
             }
             Batch::Codes(_) => Batch::Codes(Array2::from_shape_vec(shape, self.codes).map_err(wrong)?),
-            Batch::Reals(_) => Batch::Reals(Array2::from_shape_vec(shape, self.reals).map_err(wrong)?),
+            _ => Batch::Reals(Array2::from_shape_vec(shape, self.reals).map_err(wrong)?),
         })
     }
 }

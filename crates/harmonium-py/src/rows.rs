@@ -5,7 +5,7 @@ use crate::machine::Machine;
 use crate::pieces::{Pieces, draw};
 use crate::work::whole;
 use harmonium::train::Data;
-use harmonium::{Batch, Bits, Kind, States};
+use harmonium::{Batch, Bits, Kind, Role, States};
 use ndarray::Array2;
 use numpy::{IntoPyArray, PyArray2, PyReadonlyArray2};
 use pyo3::prelude::*;
@@ -40,8 +40,15 @@ impl Rows {
 
 #[pymethods]
 impl Rows {
+    /// `soft` says whether values between 0 and 1 may stand for bits of visible layers.
     #[new]
-    fn py_new(machine: &Machine, layers: Vec<Part<'_>>, weights: Option<Vec<f64>>) -> PyResult<Self> {
+    #[pyo3(signature = (machine, layers, weights, soft=false))]
+    fn py_new(
+        machine: &Machine,
+        layers: Vec<Part<'_>>,
+        weights: Option<Vec<f64>>,
+        soft: bool,
+    ) -> PyResult<Self> {
         let mut batches: Vec<(usize, Batch<f32>, Option<Bits>)> = Vec::new();
         for (l, name, parts, known) in layers {
             let layer = machine.layer(l)?;
@@ -49,7 +56,8 @@ impl Rows {
                 let k = k.as_array();
                 Bits::from_fn(k.nrows(), k.ncols(), |r, j| k[[r, j]])
             });
-            let mut whole = Pieces::new(layer, &name, known.as_ref());
+            let soft = soft && machine.inner.role(l) == Role::Visible;
+            let mut whole = Pieces::new(layer, &name, known.as_ref(), soft);
             for part in parts.try_iter()? {
                 whole.push(&part?)?;
             }
@@ -80,9 +88,21 @@ impl Rows {
     /// Rows of 0 and 1 of a binary layer; `None` when there is another value among them.
     #[staticmethod]
     fn bits(machine: &Machine, layer: usize, parts: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
-        let mut whole = Pieces::new(machine.layer(layer)?, "X", None);
+        let mut whole = Pieces::new(machine.layer(layer)?, "X", None, false);
         for part in parts.try_iter()? {
             if !whole.push_bits(&part?)? {
+                return Ok(None);
+            }
+        }
+        Ok(Some(Self::of_layer(&machine.inner, layer, whole.finish()?)))
+    }
+
+    /// Rows of values from 0 to 1 of a binary layer; `None` when there is another value among them.
+    #[staticmethod]
+    fn soft(machine: &Machine, layer: usize, parts: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
+        let mut whole = Pieces::new(machine.layer(layer)?, "X", None, true);
+        for part in parts.try_iter()? {
+            if !whole.push_soft(&part?)? {
                 return Ok(None);
             }
         }

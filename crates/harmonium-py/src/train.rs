@@ -15,8 +15,6 @@ use std::time::{Duration, Instant};
 
 /// Time between two looks at the progress.
 const TICK: Duration = Duration::from_millis(100);
-/// Events about updates that are kept for the learning curve.
-const KEPT: u64 = 1000;
 
 /// Everything the rest of a run depends on.
 #[pyclass(frozen, module = "harmonium._core")]
@@ -84,7 +82,8 @@ type Trained = (Machine, Checkpoint, String, Option<Py<PyAny>>);
 /// Trains: the machine, the checkpoint, a report as JSON, and the exception that stopped the run, if one did.
 ///
 /// `notify(event, machine or None, regular)` hears events as JSON: updates every `every` of them and all other events
-/// (regular), and from time to time what the progress is. It stops the run by returning true, or by raising.
+/// (regular), and from time to time what the progress is. It stops the run by returning true, or by raising. The learning
+/// curve has about `kept` of the updates, and is empty where that is 0.
 #[pyfunction]
 pub(crate) fn train(
     py: Python<'_>,
@@ -100,6 +99,7 @@ pub(crate) fn train(
     notify: Option<Py<PyAny>>,
     every: u64,
     snapshot: bool,
+    kept: u64,
     threads: usize,
 ) -> PyResult<Trained> {
     let params = parse(params)?;
@@ -125,7 +125,7 @@ pub(crate) fn train(
             checkpoint: checkpoint.as_deref(),
             checkpoint_every,
             saved: Instant::now(),
-            keep_every: (trainer.plan().updates() / KEPT).max(1),
+            keep_every: trainer.plan().updates().checked_div(kept).map(|every| every.max(1)),
             history: Vec::new(),
         };
         let outcome = trainer.run(&mut [&mut watch])?;
@@ -216,7 +216,8 @@ struct Watch<'a> {
     checkpoint: Option<&'a Path>,
     checkpoint_every: f64,
     saved: Instant,
-    keep_every: u64,
+    /// Updates between two that are kept; nothing is kept where `None`.
+    keep_every: Option<u64>,
     history: Vec<Value>,
 }
 
@@ -235,8 +236,9 @@ impl Watch<'_> {
     }
 
     fn keep(&mut self, event: &Event) {
+        let Some(every) = self.keep_every else { return };
         let due = match event {
-            Event::Updated(u) => u.update.is_multiple_of(self.keep_every),
+            Event::Updated(u) => u.update.is_multiple_of(every),
             Event::Settled { .. } => false,
             _ => true,
         };

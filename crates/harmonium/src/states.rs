@@ -144,7 +144,7 @@ impl<T: Real> Batch<T> {
         match self {
             Self::Bits(b) => Self::Bits(b.select(rows)),
             Self::Codes(c) => Self::Codes(c.select(ndarray::Axis(0), rows)),
-            Self::Reals(x) => Self::Reals(x.select(ndarray::Axis(0), rows)),
+            Self::Reals(x) => Self::Reals(select_rows(x, rows)),
         }
     }
 
@@ -227,6 +227,22 @@ impl<T: Real> Batch<T> {
             _ => panic!("a layer's batches have one form"),
         }
     }
+}
+
+/// As `select` of the array, which goes through the elements one by one.
+fn select_rows<T: Real>(x: &Array2<T>, rows: &[usize]) -> Array2<T> {
+    // Rows in random order are waited for, unless they are asked for in time.
+    const AHEAD: usize = 2;
+    let (data, n) = (x.as_slice().expect("reals are in standard layout"), x.ncols());
+    let mut out = Vec::with_capacity(rows.len() * n);
+    for (i, &r) in rows.iter().enumerate() {
+        if let Some(&soon) = rows.get(i + AHEAD) {
+            let line = 64 / size_of::<T>();
+            (0..n + line - 1).step_by(line).for_each(|j| prefetch(data, soon * n + j));
+        }
+        out.extend_from_slice(&data[r * n..(r + 1) * n]);
+    }
+    Array2::from_shape_vec((rows.len(), n), out).expect("rows × n numbers")
 }
 
 fn swap_rows<A>(a: &mut Array2<A>, r: usize, b: &mut Array2<A>, s: usize) {

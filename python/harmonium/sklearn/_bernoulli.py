@@ -27,6 +27,8 @@ Array = npt.NDArray[Any]
 
 #: Draws of bits from probabilities, after which training uses them again.
 _DRAWS = 32
+#: Rows whose pseudo-likelihood is printed.
+_REPORTED = 1000
 #: Numbers that are handled at a time.
 _AT_ONCE = 1 << 22
 
@@ -35,8 +37,8 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     """Restricted Boltzmann machine with binary units, trained by persistent contrastive divergence.
 
     Parameters, attributes and methods are those of :class:`sklearn.neural_network.BernoulliRBM`. What differs: ``fit`` runs
-    in the compiled part where all values are 0 or 1, and visits rows in random order; both phases are averages over
-    their own rows; :meth:`score_samples` is exact and the same every time; :meth:`gibbs` goes on with the random numbers
+    in the compiled part (in numpy, slower, where a value is below 0 or above 1), and visits rows in random order; both
+    phases are averages over their own rows; :meth:`score_samples` is exact and the same every time; :meth:`gibbs` goes on with the random numbers
     of ``fit``; :meth:`partial_fit` returns the model and takes the minibatches of a long chunk one after the other.
     There are :meth:`sample`, :meth:`score`, :meth:`free_energy`, :meth:`inverse_transform`, :meth:`log_likelihood` and
     ``machine_`` as well.
@@ -52,7 +54,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     n_iter : int
         Passes over the data.
     verbose : int
-        Whether to print the pseudo-likelihood after each pass.
+        Whether to print the pseudo-likelihood after each pass: an estimate from one column of each of at most 1000 rows.
     random_state : int, RandomState or None
         Of the start, the order of rows, the chains and :meth:`gibbs`.
     draw_bits : bool
@@ -126,9 +128,11 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
                 seed, threads = seed_of(self.random_state_), resolve(None)
                 rows = _core.Rows.drawn(machine._core, 0, _parts(X, np.float32), draws, seed, threads)
             if rows is None:
+                rows = _core.Rows.soft(machine._core, 0, _parts(X, np.float32))
+            if rows is None:
                 self._fit_values(X)
             else:
-                self._fit_bits(machine, rows, X)
+                self._fit_rows(machine, rows, X)
         return self
 
     def _start(self, X: Any) -> None:
@@ -140,21 +144,23 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self.h_samples_ = np.zeros((self.batch_size, self.n_components), dtype=X.dtype)
         self._n_features_out = self.n_components
 
-    def _fit_bits(self, machine: Machine, rows: _core.Rows, X: Any) -> None:
-        """Training by the compiled part, on the bits of ``X`` or on draws from it."""
+    def _fit_rows(self, machine: Machine, rows: _core.Rows, X: Any) -> None:
+        """Training by the compiled part, on the bits or values of ``X`` or on draws from it."""
         per_pass = -(-X.shape[0] // self.batch_size)
-        report = self._reporter(X)
+        some = rows.select(list(range(0, len(rows), -(-len(rows) // _REPORTED)))) if self.verbose else rows
+        report = self._reporter()
 
         def notice(event: dict[str, Any], machine: Machine) -> None:
             if event["event"] == "updated":
-                self._take(machine, X.dtype)
-                report(event["update"] // per_pass)
+                # The same unit of each row every time: lines differ by what was learnt.
+                found = _core.pseudo_log_likelihood_by_flips(machine._core, some, 0, resolve(None))
+                report(event["update"] // per_pass, float(found.mean()))
 
-        run = machine.train(
-            rows, estimator="pcd", sweeps=1, chains=self.batch_size, batch=self.batch_size,
-            updates=self.n_iter * per_pass, learning_rate=self.learning_rate, schedule="constant", form="plain",
-            init="keep", average=0, evaluate_every=0, seed=seed_of(self.random_state_),
-            progress=False, callback=notice if self.verbose else None, callback_every=per_pass,
+        run = machine._bare_run(
+            rows, notice if self.verbose else None, per_pass, estimator="pcd", sweeps=1, chains=self.batch_size,
+            batch=self.batch_size, updates=self.n_iter * per_pass, learning_rate=self.learning_rate,
+            schedule="constant", form="plain", init="keep", average=0, evaluate_every=0,
+            seed=seed_of(self.random_state_),
         )  # fmt: skip
         self._take(machine, X.dtype)
         chains = run.checkpoint._core.chains(machine._core)
@@ -168,26 +174,26 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self.intercept_visible_ = machine.params("v")["theta"].astype(dtype)
 
     def _fit_values(self, X: Any) -> None:
-        """Training on values between 0 and 1, with numpy."""
+        """Training on values some of which lie outside 0 ... 1, with numpy."""
         rng = np.random.default_rng(seed_of(self.random_state_))
-        learner, report = _Learner(self), self._reporter(X)
+        learner, report = _Learner(self), self._reporter()
+        some = X[:: -(-X.shape[0] // _REPORTED)]
         for iteration in range(1, self.n_iter + 1):
             order = rng.permutation(X.shape[0])
             for rows in gen_batches(X.shape[0], self.batch_size):
                 learner.update(_dense(X[order[rows]]), self.learning_rate, rng)
             if self.verbose:
                 learner.give(self)
-                report(iteration)
+                report(iteration, self._by_flips(some))
         learner.give(self)
 
-    def _reporter(self, X: Any) -> Callable[[int], None]:
+    def _reporter(self) -> Callable[[int, float], None]:
         """Prints the line that scikit-learn prints after each pass."""
         begin = time.time()
 
-        def report(iteration: int) -> None:
+        def report(iteration: int, score: float) -> None:
             nonlocal begin
-            score, end = self._pseudo_likelihood(X).mean(), time.time()
-            name = type(self).__name__
+            name, end = type(self).__name__, time.time()
             print(f"[{name}] Iteration {iteration}, pseudo-likelihood = {score:.2f}, time = {end - begin:.2f}s")
             begin = end
 
@@ -276,6 +282,16 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         gain = np.logaddexp(0, flipped).sum(axis=2) - np.logaddexp(0, inputs).sum(axis=1)[:, None]
         gain += flips * self.intercept_visible_
         return np.asarray(-np.logaddexp(0, gain).sum(axis=1))
+
+    def _by_flips(self, X: Any) -> float:
+        """Mean pseudo-likelihood from one flipped column of each row."""
+        v = (X.toarray() if is_sparse(X) else X).astype(np.float64)
+        rows, columns = np.arange(len(v)), np.random.default_rng(0).integers(0, v.shape[1], len(v))
+        flips, inputs = 1 - 2 * v[rows, columns], self._inputs(v)
+        flipped = inputs + flips[:, None] * self.components_.T[columns]
+        gain = np.logaddexp(0, flipped).sum(axis=1) - np.logaddexp(0, inputs).sum(axis=1)
+        gain += flips * self.intercept_visible_[columns]
+        return float(-v.shape[1] * np.logaddexp(0, gain).mean())
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean of :meth:`score_samples`."""

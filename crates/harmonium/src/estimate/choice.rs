@@ -5,8 +5,8 @@ use super::{
     Cd, Exact, Fpcd, FpcdParams, Jarzynski, JarzynskiParams, Labels, LabelsParams, NegativePhase, Pcd,
     Pl, Pt, PtParams, Ptt, PttParams, Tap, TapParams, Ucd, UcdParams,
 };
-use crate::sample::{Order, purpose, sweep};
-use crate::{Clamps, Error, Key, Machine, Real, Result, Role, States};
+use crate::sample::{Order, layer_key, purpose, sweep};
+use crate::{Batch, Clamps, Error, Key, Kind, Machine, Real, Result, Role, States};
 use harmonium_kernels::Stream;
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
@@ -65,7 +65,8 @@ pub struct Setup<'a, T: Real> {
 }
 
 impl<T: Real> Setup<'_, T> {
-    /// Chains that start at random rows of the data, their hidden layers drawn by a few clamped sweeps.
+    /// Chains that start at random rows of the data, their hidden layers drawn by a few clamped sweeps. Soft bits are
+    /// probabilities here, from which bits are drawn.
     ///
     /// # Errors
     /// Whatever sampling may refuse.
@@ -74,7 +75,17 @@ impl<T: Real> Setup<'_, T> {
         let mut rng = Stream::new(key(0));
         let total = self.data.rows();
         let rows: Vec<usize> = (0..n).map(|_| rng.random_range(0..total)).collect();
-        complete(self.machine, self.data.select(&rows), key(1))
+        let mut states = complete(self.machine, self.data.select(&rows), key(1))?;
+        for l in self.machine.with_role(Role::Visible) {
+            let layer = self.machine.layer(l);
+            if let Some(Batch::Reals(p)) = states.get(l)
+                && layer.kind() == Kind::Binary
+            {
+                let bits = layer.drawn(p, layer_key(key(1 << 16), l));
+                states.set(l, bits);
+            }
+        }
+        Ok(states)
     }
 }
 
@@ -174,6 +185,26 @@ impl Estimator {
         Err(Error::Inapplicable {
             what: format!("estimator {}", self.name()),
             why,
+            instead: others.map(|e| e.name().to_string()).collect(),
+        })
+    }
+
+    /// Whether this estimator can learn from soft bits, which [`Layer::check_data`](crate::Layer::check_data) tells of.
+    ///
+    /// # Errors
+    /// [`Error::Inapplicable`] with the estimators that can.
+    pub(crate) fn check_soft<T: Real>(&self, machine: &Machine<T>) -> Result<()> {
+        let hard = |e: &Self| match e {
+            Self::Labels(p) => p.generative.as_deref() == Some(&Self::Pl),
+            e => *e == Self::Pl,
+        };
+        if !hard(self) {
+            return Ok(());
+        }
+        let others = Self::ALL.iter().filter(|e| !hard(e) && e.obstacle(machine).is_none());
+        Err(Error::Inapplicable {
+            what: format!("estimator {}", self.name()),
+            why: "values between 0 and 1 have no probability given the others".into(),
             instead: others.map(|e| e.name().to_string()).collect(),
         })
     }

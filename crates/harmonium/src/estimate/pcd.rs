@@ -4,13 +4,37 @@ use super::pace::{Pace, autocorrelation};
 use super::{Context, Info, NegativePhase, Setup, averaged};
 use crate::machine::Phase;
 use crate::sample::{Order, layer_key, purpose, sweep};
-use crate::{Archive, Clamp, Clamps, Error, Key, Real, Result, Role, States};
+use crate::{Archive, Clamp, Clamps, Error, Key, Machine, Real, Result, Role, States};
 
 /// PCD-k: the chains of the last update make k more sweeps under the new parameters.
 #[derive(Clone, Debug)]
 pub struct Pcd<T = f32> {
     pace: Pace,
     chains: States<T>,
+    visit: Visit,
+}
+
+/// A sweep in two parts.
+#[derive(Clone, Debug)]
+struct Visit {
+    order: Order,
+    /// The layers whose means enter the moments. They come last, so that the last sweep's inputs serve for both; any order
+    /// of the layers leaves the distribution as it is.
+    last: Vec<usize>,
+    first_part: Clamps,
+    last_part: Clamps,
+}
+
+impl Visit {
+    fn new<T: Real>(machine: &Machine<T>) -> Self {
+        let last = averaged(machine);
+        let clamped = |others: bool| {
+            let set = (0..machine.len()).filter(|l| last.contains(l) != others);
+            set.fold(Clamps::none(machine), |c, l| c.with(l, Clamp::All))
+        };
+        let (first_part, last_part) = (clamped(false), clamped(true));
+        Self { order: Order::new(machine), last, first_part, last_part }
+    }
 }
 
 impl<T: Real> Pcd<T> {
@@ -20,7 +44,11 @@ impl<T: Real> Pcd<T> {
     /// # Errors
     /// Whatever sampling may refuse.
     pub fn new(setup: &Setup<'_, T>, chains: usize, sweeps: Option<usize>) -> Result<Self> {
-        Ok(Self { pace: Pace::new(sweeps), chains: setup.chains(chains, purpose::NEGATIVE)? })
+        Ok(Self {
+            pace: Pace::new(sweeps),
+            chains: setup.chains(chains, purpose::NEGATIVE)?,
+            visit: Visit::new(setup.machine),
+        })
     }
 
     /// The present states of the chains.
@@ -36,31 +64,23 @@ impl<T: Real> NegativePhase<T> for Pcd<T> {
 
     fn estimate(&mut self, context: &Context<'_, T>, out: &mut Phase<T>) -> Result<Info> {
         let machine = context.model.machine();
-        let (order, clamps) = (Order::new(machine), Clamps::none(machine));
+        let Visit { order, last, first_part, last_part } = &self.visit;
         // Conditioning layers follow the minibatch: chain r is the machine given the condition of row r.
         let rows: Vec<usize> = (0..self.chains.rows()).map(|r| r % context.data.rows()).collect();
         for l in machine.with_role(Role::Condition) {
             self.chains.set(l, context.data.layer(l)?.select(&rows));
         }
-        // Each sweep ends with the layers whose means enter the moments, so that the last sweep's inputs
-        // serve for both. Any order of the layers leaves the distribution as it is.
-        let last = averaged(machine);
-        let clamped = |others: bool| {
-            let set = (0..machine.len()).filter(|l| last.contains(l) != others);
-            set.fold(clamps.clone(), |c, l| c.with(l, Clamp::All))
-        };
-        let (first_part, last_part) = (clamped(false), clamped(true));
         let before = self.pace.is_open().then(|| self.chains.clone());
         let (sweeps, number) = (self.pace.sweeps() as u64, self.pace.first(context.update));
         for k in 0..sweeps {
             let key =
                 Key { seed: context.seed, purpose: purpose::NEGATIVE, block: 0, sweep: number + k };
-            sweep(context.model, &order, &mut self.chains, &first_part, key)?;
+            sweep(context.model, order, &mut self.chains, first_part, key)?;
             if k + 1 < sweeps {
-                sweep(context.model, &order, &mut self.chains, &last_part, key)?;
+                sweep(context.model, order, &mut self.chains, last_part, key)?;
             } else {
                 let keys = |l| layer_key(key, l);
-                context.model.sample_with_moments(&mut self.chains, &last, keys, out)?;
+                context.model.sample_with_moments(&mut self.chains, last, keys, out)?;
             }
         }
         if let Some(before) = before

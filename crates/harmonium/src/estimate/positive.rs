@@ -1,4 +1,7 @@
 //! The positive phase: moments with the data clamped.
+//!
+//! Soft bits (see [`Layer::check_data`](crate::Layer::check_data)) are clamped as they are: hidden units are averaged or
+//! drawn given the soft values, and these stand in the moments.
 
 use super::averaged;
 use crate::machine::{Phase, Tempered};
@@ -59,6 +62,25 @@ impl Averaging {
             what: format!("positive phase {name}"),
             why: why.into(),
             instead: instead.iter().map(|s| (*s).into()).collect(),
+        })
+    }
+}
+
+impl Averaging {
+    /// Whether it can be used with soft bits.
+    ///
+    /// # Errors
+    /// [`Error::Inapplicable`] with those that can.
+    pub(crate) fn check_soft<T: Real>(&self, machine: &Machine<T>) -> Result<()> {
+        if !matches!(self, Self::Exact) {
+            return Ok(());
+        }
+        let hidden: Vec<_> = machine.with_role(Role::Hidden).collect();
+        let analytic = machine.independent(&hidden).then_some("analytic");
+        Err(Error::Inapplicable {
+            what: "positive phase exact".into(),
+            why: "enumeration is of states, and the data are values between 0 and 1".into(),
+            instead: analytic.into_iter().chain(["chain", "mean_field"]).map(Into::into).collect(),
         })
     }
 }

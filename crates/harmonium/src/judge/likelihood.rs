@@ -129,6 +129,7 @@ pub fn log_likelihood<T: Real>(
             "it is conditional: ln Z differs from row to row; use `conditional_log_likelihood`".into();
         return Err(Error::Undefined { what: "one ln Z for all rows", why });
     }
+    machine.must_be_states("a likelihood", data)?;
     let f = free_energies(machine, data, seed, observer)?;
     let rows: Vec<f64> = f.rows.iter().map(|f| -f - z.log_z.value).collect();
     let wide = |z_err: f64| z_err.hypot(f.mean_error());
@@ -171,6 +172,7 @@ pub fn conditional_log_likelihood<T: Real>(
         let why = "no layer conditions it".into();
         return Err(Error::Undefined { what: "a conditional likelihood", why });
     }
+    machine.must_be_states("a likelihood", data)?;
     let (rows, verdict, reasons, z_err) = match machine.exact().within(PATIENCE).log_probability(data) {
         Ok(rows) => (rows, Verdict::Exact, vec!["ln Z of every condition was enumerated".into()], 0.0),
         Err(Error::TooManyStates { .. }) => {

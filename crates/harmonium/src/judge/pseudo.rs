@@ -13,7 +13,8 @@ const NEGLIGIBLE: f64 = 45.0;
 ///
 /// With $g(a) = e^{-F(v^{i\to a})}$ the conditional is $g(v_i)/\sum_a g(a)$: a sum over all states of the unit, over as
 /// many counts as matter for Poisson units, and an integral for real ones (in closed form where no hidden unit
-/// sees them, by Simpson's rule otherwise). Nothing is sampled.
+/// sees them, by Simpson's rule otherwise). Nothing is sampled. A soft bit is set against 1 − v_i, as scikit-learn does:
+/// $g(v_i)/(g(v_i) + g(1-v_i))$, which is no probability.
 ///
 /// # Errors
 /// [`Error::Undefined`] when the hidden layers are not independent given the visible ones.
@@ -40,7 +41,11 @@ struct Rows<'m> {
 impl<'m> Rows<'m> {
     fn new<T: Real>(machine: &'m Machine<f64>, data: &States<T>) -> Result<Self> {
         for l in (0..machine.len()).filter(|&l| machine.role(l) != Role::Hidden) {
-            machine.layer(l).cast::<T>().check_batch(data.layer(l)?)?;
+            let (layer, x) = (machine.layer(l).cast::<T>(), data.layer(l)?);
+            match machine.role(l) {
+                Role::Visible => layer.check_data(x)?,
+                _ => layer.check_batch(x)?,
+            }
         }
         let seen_by = |l: usize| {
             let from = |h: usize| {
@@ -76,7 +81,7 @@ impl<'m> Rows<'m> {
         let c = kind.columns();
         let x = self.given.values[l].as_ref().expect("visible layers are held")[[r, i]];
         let field: Vec<f64> = (i * c..(i + 1) * c).map(|j| self.given.inputs[l][[r, j]]).collect();
-        if self.seen_by[l].is_empty() {
+        if self.seen_by[l].is_empty() && kind.allows(x) {
             return layer.log_density(&field, x);
         }
         let hidden = HiddenPart::new(self, r, l, i * c, kind, x);
@@ -86,6 +91,7 @@ impl<'m> Rows<'m> {
         let total = match kind {
             Kind::Poisson => counts(&mut log_g),
             _ if kind.form() == Form::Reals => reals(&mut log_g, x, layer),
+            Kind::Binary => log_sum([log_g(1.0 - x), at_x].into_iter()),
             _ => {
                 let states = kind.states().expect("finitely many states");
                 log_sum((0..states).map(|a| log_g(kind.value(a))))

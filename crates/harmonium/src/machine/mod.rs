@@ -14,6 +14,7 @@ mod normalise;
 mod parameters;
 mod phase;
 mod product;
+mod soft;
 mod tempered;
 
 pub(crate) use cholesky::Cholesky;
@@ -146,7 +147,8 @@ impl<T: Real> Machine<T> {
         self.couplings.iter().all(|c| !(set.contains(&c.ends().0) && set.contains(&c.ends().1)))
     }
 
-    /// States that hold the visible (and conditioning) layers, in the machine's order.
+    /// States that hold the visible (and conditioning) layers, in the machine's order. Visible bits may be soft: see
+    /// [`Layer::check_data`].
     ///
     /// # Errors
     /// A wrong number of batches, or one that does not fit its layer.
@@ -158,7 +160,7 @@ impl<T: Real> Machine<T> {
         let rows = batches.first().map_or(0, Batch::rows);
         let mut states = States::empty(self.len(), rows);
         for (l, batch) in given.into_iter().zip(batches) {
-            self.layer(l).check_batch(&batch)?;
+            self.check_given(l, &batch)?;
             if batch.rows() != rows {
                 return Err(Error::shape(
                     format!("rows of {}", self.members[l].name),

@@ -296,6 +296,12 @@ fn outer<T: Real>(
             ready(out);
             moments::add_bits_bits_outer((rows(x), *vx), (rows(y), *vy), scale, out);
         }
+        (End::Dense(x), End::Dense(y)) => {
+            let old = if write == Write::Set { T::zero() } else { T::one() };
+            let (x, m) = (weighted(x, wts), x.ncols());
+            let (x, rows) = (slice(&x), x.nrows());
+            T::gemm((m, n, rows), scale, (x, 1, m), (slice(y), n, 1), old, (out, n, 1));
+        }
         _ => return false,
     }
     true
@@ -322,7 +328,11 @@ fn dense<'a, T: Real>(layer: &Layer<T>, end: &'a End<'_, T>) -> Cow<'a, Array2<T
 
 /// Sufficient statistics of states, summed with weights.
 fn stats<T: Real>(layer: &Layer<T>, x: &Batch<T>, wts: Option<&[f64]>) -> Array2<f64> {
-    let Batch::Bits(b) = x else { return layer.stats(x, wts) };
+    let b = match x {
+        Batch::Bits(b) => b,
+        Batch::Reals(x) if layer.kind() == Kind::Binary => return column_sums(x, wts),
+        _ => return layer.stats(x, wts),
+    };
     let mut sums = Array2::zeros((1, b.cols()));
     let values = if layer.kind() == Kind::Spin { Values::Spin } else { Values::Binary };
     if let Some(wts) = wts {

@@ -72,6 +72,11 @@ impl<T: Real> Phase<T> {
         self.products[c].as_ref().map(Outer::product)
     }
 
+    /// The moments of coupling `c` where no product stands for them.
+    pub(crate) fn array(&self, c: usize) -> Option<&Array2<T>> {
+        self.products[c].is_none().then(|| &self.moments.couplings[c])
+    }
+
     /// The moments of coupling `c`, multiplied out.
     pub(crate) fn coupling(&mut self, c: usize) -> &Array2<T> {
         self.multiply(c);

@@ -34,6 +34,7 @@ pub(crate) fn add<T: Real>(
             let codes = Codes::new(c.as_slice().expect(STANDARD), c.ncols(), q as usize);
             T::add_codes(codes, &rows_of(from, coupling), n, scale, out);
         }
+        (Batch::Reals(x), _) => add_dense(from, x, coupling, scale, n, out),
         _ => add_dense(from, &layer.dense(x), coupling, scale, n, out),
     }
 }

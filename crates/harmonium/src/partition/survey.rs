@@ -349,6 +349,7 @@ impl<'a, 'm, T: Real> Survey<'a, 'm, T> {
     /// All kept layers with the visible ones as given: hidden ones follow from sweeps with the data clamped.
     fn started_from(&mut self, data: &States<T>) -> Result<States<T>> {
         let machine = self.path.machine();
+        machine.must_be_states("a chain from these rows", data)?;
         let run = self.run();
         let mut states =
             Chains::independent(machine, data.rows(), run.key(0).hash(), purpose::PARTITION)?

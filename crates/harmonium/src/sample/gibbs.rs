@@ -92,12 +92,15 @@ pub fn sweep<T: Real>(
                 if !is_drawn {
                     unit_by_unit(layer, coupling, T::of(model.beta()), &inputs, mask, key, &mut x);
                 }
-                states.set(l, x);
+                states.set(l, if mask.is_none() { hardened(layer, x)? } else { x });
             }
             None => {
                 let old = states.take(l);
                 let (mut x, kept) = match mask {
-                    None => (old.unwrap_or_else(|| layer.zeros(states.rows())), None),
+                    None => {
+                        let old = old.filter(|x| !layer.is_soft(x));
+                        (old.unwrap_or_else(|| layer.zeros(states.rows())), None)
+                    }
                     Some(mask) => {
                         let missing = || {
                             Error::shape(format!("states of the clamped layer {l}"), "a batch", "none")
@@ -107,6 +110,9 @@ pub fn sweep<T: Real>(
                 };
                 model.sample_into(l, states, key, &mut x)?;
                 if let Some((old, mask)) = kept {
+                    if layer.is_soft(&old) {
+                        x = Batch::Reals(layer.dense(&x));
+                    }
                     x.copy_masked(&old, mask);
                 }
                 states.set(l, x);
@@ -114,6 +120,14 @@ pub fn sweep<T: Real>(
         }
     }
     Ok(())
+}
+
+/// Rows all of whose units have been drawn, as states: a chain that starts at soft bits goes on with bits.
+fn hardened<T: Real>(layer: &Layer<T>, x: Batch<T>) -> Result<Batch<T>> {
+    match x {
+        Batch::Reals(x) if layer.kind() == Kind::Binary => layer.batch(x.view()),
+        x => Ok(x),
+    }
 }
 
 /// One pass over the units of a layer with lateral couplings: each unit sees the present states of the

@@ -146,7 +146,7 @@ impl<T: Real> Data<T> {
                     let what = format!("data of the layer {}", m.name);
                     return Err(Error::shape(what, "a batch", "none"));
                 }
-                (_, Some(x)) => m.layer.check_batch(x)?,
+                (_, Some(x)) => machine.check_given(l, x)?,
             }
             if m.role == Role::Condition && self.known[l].is_some() {
                 let what = format!("known entries of the conditioning layer {}", m.name);

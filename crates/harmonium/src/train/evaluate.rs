@@ -146,7 +146,8 @@ fn turned<T: Real>(
             match &mut x {
                 Batch::Bits(b) => b.set(r, i, !b.get(r, i)),
                 Batch::Codes(c) => c[[r, i]] = (c[[r, i]] + turn) % count,
-                Batch::Reals(_) => unreachable!("real units have infinitely many states"),
+                // Soft bits: what is black becomes white.
+                Batch::Reals(x) => x[[r, i]] = T::one() - x[[r, i]],
             }
         }
         out.set(l, x);

@@ -4,6 +4,7 @@ use super::Data;
 use super::white::{Normal, set_normal};
 use crate::estimate::{RcmParams, low_rank_start};
 use crate::sample::purpose;
+use crate::units::Form;
 use crate::{Batch, Bits, Error, Key, Kind, Machine, Real, Result, Role};
 use harmonium_kernels::{Stream, bits};
 use ndarray::{Array1, Array2, Axis};
@@ -219,7 +220,7 @@ pub(super) fn is_blank<T: Real>(machine: &Machine<T>) -> bool {
     machine.couplings().iter().all(|c| c.w().iter().all(|w| *w == T::zero()))
 }
 
-/// Number of bits, for sizing: a binary data set has only bits in its visible layers.
-pub(super) fn only_bits<T: Real>(machine: &Machine<T>, data: &Data<T>) -> bool {
-    machine.with_role(Role::Visible).all(|l| matches!(data.states().get(l), Some(Batch::Bits(_))))
+/// Whether all visible units are two-valued, which bounds the gradient.
+pub(super) fn only_bits<T: Real>(machine: &Machine<T>) -> bool {
+    machine.with_role(Role::Visible).all(|l| machine.layer(l).kind().form() == Form::Bits)
 }

@@ -53,15 +53,19 @@ impl TrainParams {
         let estimator = resolved(estimator, batch);
         let positive = self.positive.unwrap_or(Averaging::default_for(machine, data.is_missing()));
         positive.check(machine, data.is_missing())?;
+        if machine.soft_layer(data.states()).is_some() {
+            estimator.check_soft(machine)?;
+            positive.check_soft(machine)?;
+        }
         let updates = match (self.updates, self.epochs) {
             (Some(_), Some(_)) => {
                 return Err(Error::value("epochs", "updates or epochs, not both", "both"));
             }
             (Some(u), None) => u,
             (None, Some(e)) => (e * rows as f64 / batch as f64).ceil() as u64,
-            (None, None) => default_updates(rows, batch, full, only_bits(machine, data)),
+            (None, None) => default_updates(rows, batch, full, only_bits(machine)),
         };
-        let bits = only_bits(machine, data);
+        let bits = only_bits(machine);
         let form = self.form.unwrap_or(if bits { Form::Centred } else { Form::Standardised });
         let optimiser = self.optimiser.unwrap_or_else(|| default_optimiser(&estimator, bits));
         let rate = self.rate.unwrap_or(default_rate(bits, form, optimiser, &estimator));

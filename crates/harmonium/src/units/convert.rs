@@ -4,7 +4,7 @@ use super::batch::row_blocks;
 use super::kind::Form;
 use super::{Kind, Layer, row};
 use crate::{Batch, Bits, Error, Real, Result};
-use harmonium_kernels::bits;
+use harmonium_kernels::{Key, bits};
 use ndarray::{Array2, ArrayView2};
 
 impl<T: Real> Layer<T> {
@@ -152,6 +152,51 @@ impl<T: Real> Layer<T> {
         }
     }
 
+    /// Whether a batch holds values between 0 and 1 in place of bits: see [`check_data`](Self::check_data).
+    pub fn is_soft(&self, x: &Batch<T>) -> bool {
+        self.kind() == Kind::Binary && matches!(x, Batch::Reals(_))
+    }
+
+    /// Whether a batch can be data of this layer: states, or *soft bits*.
+    ///
+    /// Data of Binary units may be [`Batch::Reals`] with values from 0 to 1, grey values of a picture for example. They
+    /// enter the averages over the data as they are, in the place of bits: what is then made small is the free energy
+    /// F(v) at the soft v, less its average over the model, which is one of bits. This is no likelihood, and not what
+    /// drawing bits with these probabilities would give either: F is no linear function of v. Where every value is 0 or
+    /// 1, all of it is as with bits. States of chains are never soft.
+    ///
+    /// # Errors
+    /// As for [`check_batch`](Self::check_batch); a soft value that is not a number from 0 to 1.
+    pub fn check_data(&self, x: &Batch<T>) -> Result<()> {
+        let Batch::Reals(values) = x else { return self.check_batch(x) };
+        if !self.is_soft(x) {
+            return self.check_batch(x);
+        }
+        self.check_columns(x.cols())?;
+        let inside = |x: &T| (T::zero()..=T::one()).contains(x);
+        match values.indexed_iter().find(|(_, x)| !inside(x)) {
+            Some(((r, j), x)) => {
+                Err(Error::value(format!("row {r}, unit {j}"), "a number from 0 to 1", x))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Bits that are 1 with the probabilities `p`.
+    pub(crate) fn drawn(&self, p: &Array2<T>, key: Key) -> Batch<T> {
+        let logits = p.mapv(|p| (p / (T::one() - p)).ln());
+        let mut out = self.zeros(p.nrows());
+        Self::new(Kind::Binary, self.len()).sample_into(&logits, key, &mut out);
+        out
+    }
+
+    fn check_columns(&self, columns: usize) -> Result<()> {
+        match columns == self.len() {
+            true => Ok(()),
+            false => Err(Error::shape("units in a batch", self.len(), columns)),
+        }
+    }
+
     /// Whether a batch has this layer's form and columns.
     ///
     /// # Errors
@@ -164,11 +209,13 @@ impl<T: Real> Layer<T> {
         };
         if form != self.kind().form() {
             let what = format!("states of a {} layer", self.kind());
-            return Err(Error::shape(what, format!("{:?}", self.kind().form()), format!("{form:?}")));
+            let got = match self.is_soft(x) {
+                true => "Reals: values between 0 and 1 are data to train on, no states".into(),
+                false => format!("{form:?}"),
+            };
+            return Err(Error::shape(what, format!("{:?}", self.kind().form()), got));
         }
-        if x.cols() != self.len() {
-            return Err(Error::shape("units in a batch", self.len(), x.cols()));
-        }
+        self.check_columns(x.cols())?;
         if let (Batch::Codes(c), Some(states)) = (x, self.kind().states())
             && let Some(((r, j), a)) = c.indexed_iter().find(|&(_, &a)| a >= states)
         {

@@ -1,7 +1,7 @@
 //! The pass over the weights of a coupling, piece by piece.
 //!
-//! Where the moments of both phases are still products, it goes strip by strip of columns, each multiplied just before;
-//! else by blocks of rows.
+//! Where the moments of both phases, or of the negative one, are still products, it goes strip by strip of columns, each
+//! multiplied just before; else by blocks of rows.
 
 use super::ROWS;
 use super::pass::{CELLS, Cells, Part, Pass, Piece};
@@ -112,6 +112,8 @@ struct Arrays<'a, T> {
 struct Slab<'a, 'b, T> {
     first_row: usize,
     difference: &'a [fixed::Strip],
+    /// All moments of the positive phase, where they are not in the difference yet.
+    positive: Option<&'a [T]>,
     old: &'a [T],
     strip: (usize, usize),
     arrays: &'a mut Arrays<'b, T>,
@@ -125,7 +127,12 @@ impl<T: Real> Piece<T> for Slab<'_, '_, T> {
     #[inline(always)]
     fn difference<const N: usize>(&self, r: usize, k: usize) -> [T; N] {
         let row = T::from_f32(&self.difference[r].0).expect("products are for single precision");
-        row[k..k + N].try_into().expect("as long as asked for")
+        let mut out: [T; N] = row[k..k + N].try_into().expect("as long as asked for");
+        if let Some(positive) = self.positive {
+            let (i, (j, n)) = (self.first_row + r, self.strip);
+            out.iter_mut().zip(&positive[i * n + j + k..][..N]).for_each(|(o, &p)| *o += p);
+        }
+        out
     }
     #[inline(always)]
     fn cells(&mut self, r: usize) -> Cells<'_, T> {
@@ -241,14 +248,16 @@ pub(super) fn run<'a, T: Real>(
     written: Written<'a, T>,
 ) -> (Vec<(usize, usize, Part<T>)>, bool) {
     let n = old.ncols();
-    if let (Some(p), Some(q)) = (positive.product(c), negative.product(c)) {
-        let products = [p, Product { scale: -q.scale, ..q }];
+    if let Some(q) = negative.product(c) {
+        let q = Product { scale: -q.scale, ..q };
+        let products: Vec<_> = positive.product(c).into_iter().chain([q]).collect();
+        let positive = positive.array(c).map(|p| p.as_slice().expect(STANDARD));
         let old = old.as_slice().expect(STANDARD);
         let (strips, follows) = written.strips();
         let soon = |strip: &Strip<'_, T>, i: usize| strip.prefetch(old, i, pass.step.average != 0.0);
         let strips = map_strips(&products, strips, soon, |j, i, difference, strip| {
             let Strip { arrays, part, .. } = strip;
-            let slab = Slab { first_row: i, difference, old, strip: (j, n), arrays };
+            let slab = Slab { first_row: i, difference, positive, old, strip: (j, n), arrays };
             vectorised(Sweep { pass, slab, part });
             strip.round(i, difference.len());
         });
@@ -286,8 +295,21 @@ mod tests {
     #[test]
     fn strips_and_rows_agree() {
         let (machine, data, chains) = machine_and_rows();
+        agree(&machine, &data, &chains, true);
+    }
+
+    /// So does a product for the negative phase alone: soft bits have none.
+    #[test]
+    fn strips_take_positive_moments_from_an_array() {
+        let (machine, data, chains) = machine_and_rows();
+        let grey = machine.layer(0).values(data.layer(0).expect("rows")).mapv(|x| 0.2 + 0.7 * x as f32);
+        let data = machine.data(vec![Batch::Reals(grey)]).expect("rows that fit");
+        agree(&machine, &data, &chains, false);
+    }
+
+    fn agree(machine: &Machine<f32>, data: &States<f32>, chains: &States<f32>, both: bool) {
         let phase = |states: &States<f32>| {
-            let mut out = Phase::new(&machine);
+            let mut out = Phase::new(machine);
             machine.at(1.0).moments_into(states, &[1], None, &mut out).expect("moments");
             out
         };
@@ -308,15 +330,18 @@ mod tests {
                 let run = |multiplied: bool| {
                     let data_ = Data::new(data.clone());
                     let mut coordinates =
-                        Coordinates::new(form, &machine, &data_).expect("data that fit");
-                    let (mut positive, mut negative) = (phase(&data), phase(&chains));
-                    assert!(positive.product(0).is_some() && negative.product(0).is_some());
+                        Coordinates::new(form, machine, &data_).expect("data that fit");
+                    let (mut positive, mut negative) = (phase(data), phase(chains));
+                    assert_eq!(
+                        (positive.product(0).is_some(), negative.product(0).is_some()),
+                        (both, true)
+                    );
                     if multiplied {
                         (positive, negative) =
                             (positive.parameters().into(), negative.parameters().into());
                     }
-                    coordinates.follow(&machine, positive.layers(), 1.0);
-                    let mut stepper = Stepper::new(optimiser, regulariser, 0.1, true, &machine);
+                    coordinates.follow(machine, positive.layers(), 1.0);
+                    let mut stepper = Stepper::new(optimiser, regulariser, 0.1, true, machine);
                     let (mut old, mut new) = (machine.clone(), machine.clone());
                     let mut norms = Vec::new();
                     // The second update has something to remember.
