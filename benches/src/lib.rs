@@ -11,3 +11,4 @@ pub mod measure;
 pub mod moments;
 pub mod pcd;
 pub mod potts;
+pub mod regret;
