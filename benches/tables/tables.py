@@ -16,6 +16,10 @@ import tempfile
 import time
 from pathlib import Path
 
+# One thread for everybody; pools that spin would slow the program that is timed. Read when numpy is loaded.
+for pool in ("OMP", "OPENBLAS", "MKL"):
+    os.environ[f"{pool}_NUM_THREADS"] = "1"
+
 import numpy as np
 import pandas as pd
 
@@ -196,7 +200,7 @@ def last_line(words):
 def header():
     names = "".join(f"{m:>18}" for m in METHODS)
     gains = "".join(f"{g:>10}" for g in ("−indep", "−normal", "−mixture", "−copula"))
-    return f"{'table':<26}{'rows':>7} {'columns':<22}{names}{gains}{'s':>7}  verdict, flags"
+    return f"{'table':<30}{'rows':>7} {'columns':<38}{names}{gains}{'s':>7}  verdict, flags"
 
 
 def over(result, key):
@@ -232,16 +236,20 @@ def line(result):
         cells += f"{'-' if at is None else number(*at):>18}"
     for other in ("independent", "normal", "mixture", "copula"):
         lead = gain(result, other)
-        cells += f"{'-' if lead is None else f'{lead:+.3f}':>10}"
+        cells += f"{'-' if lead is None else short(lead, '+'):>10}"
     seconds = over(result, "seconds")
     verdicts = [s["verdict"] for s in result["splits"] if "verdict" in s]
     told = " ".join(f"{verdicts.count(v)}×{v}" for v in sorted(set(verdicts)))
     time_cell = "-" if seconds is None else f"{seconds[0]:.1f}"
-    return f"{result['name']:<26}{result['rows']:>7} {columns:<22}{cells}{time_cell:>7}  {told} {' '.join(flags(result))}"
+    return f"{result['name']:<30}{result['rows']:>7} {columns:<38}{cells}{time_cell:>7}  {told} {' '.join(flags(result))}"
 
 
 def number(mean, se):
-    return f"{mean:.3f}" if math.isnan(se) else f"{mean:.3f} ± {se:.3f}"
+    return short(mean) if math.isnan(se) else f"{short(mean)} ± {short(se)}"
+
+
+def short(x, sign=""):
+    return f"{x:{sign}.3f}" if abs(x) < 1e4 else f"{x:{sign}.1e}"
 
 
 def summary(results):

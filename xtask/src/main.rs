@@ -24,7 +24,7 @@ cargo xtask <command>
   python                 builds the wheel, installs it into an empty environment and tests it there
   examples               builds and runs every example of the workspace
   bench <name> [args]    a bench of the package harmonium-benches, in release: kernels, exact, peers,
-                         regret
+                         regret, tables
   help                   this text
 ";
 

@@ -9,9 +9,9 @@ use rand_distr::{Distribution, StandardNormal};
 /// Standard deviation of the fields.
 const FIELD: f64 = 0.5;
 /// By which couplings shrink until the machine can be normalised, and once more for a margin.
-const SHRINK: f64 = 0.8;
+const SHRINK: f64 = 0.9;
 /// Shrinking steps after which a machine counts as one that cannot be normalised.
-const STEPS: usize = 20;
+const STEPS: usize = 40;
 
 /// A teacher and how it was made normalisable.
 #[derive(Clone, Debug)]
