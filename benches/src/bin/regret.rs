@@ -112,18 +112,18 @@ fn header(args: &Args) {
 
 /// Rows for a first look at a teacher.
 const PILOT: usize = 1000;
-/// How often a teacher that says too little is made stronger, and by how much.
-const LOUDER: (usize, f64) = (5, 1.5);
+/// Factors on the strength that are tried in turn: couplings that are too weak say little, and so do those that freeze
+/// the units.
+const FACTORS: [f64; 6] = [1.0, 0.6, 1.6, 0.36, 2.5, 4.0];
 /// What independent columns should lose beyond the bound, so that a student who learns nothing fails.
 const INFORMATION: f64 = 0.1;
 
-/// A teacher of the cell whose couplings matter: the strength grows until independent columns lose enough.
-fn loud_teacher(blank: &Machine, args: &Args) -> Result<Teacher, String> {
+/// A teacher of the cell whose couplings matter: other strengths are tried until independent columns lose enough.
+fn telling_teacher(blank: &Machine, args: &Args) -> Result<Teacher, String> {
     let enough = bound(free_parameters(blank), args.rows) + INFORMATION;
     let mut best: Option<(f64, Teacher)> = None;
-    for step in 0..LOUDER.0 {
-        let strength = args.strength * LOUDER.1.powi(step as i32);
-        let teacher = teacher(blank, strength, args.seed).map_err(|e| e.to_string())?;
+    for factor in FACTORS {
+        let teacher = teacher(blank, factor * args.strength, args.seed).map_err(|e| e.to_string())?;
         // A run that cannot start fails later, with its own words.
         let lost = start_regret(blank, &teacher.machine, args).unwrap_or(f64::INFINITY);
         let last = lost > enough || teacher.scale < 1.0;
@@ -164,7 +164,7 @@ fn with_lesson(cell: Cell, args: &Args, tally: &mut Tally, then: impl FnOnce(&Le
 }
 
 fn lesson(cell: Cell, blank: Machine, args: &Args) -> Result<Lesson, String> {
-    let teacher = loud_teacher(&blank, args)?;
+    let teacher = telling_teacher(&blank, args)?;
     let words = |e: harmonium::Error| e.to_string();
     let (rows, how) = draw(&teacher.machine, args.rows, 2 * args.seed).map_err(words)?;
     let (fresh, _) = draw(&teacher.machine, args.fresh, 2 * args.seed + 1).map_err(words)?;
