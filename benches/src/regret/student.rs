@@ -52,16 +52,17 @@ pub fn train(
         let params = TrainParams { seed: Some(seed), estimator, ..TrainParams::default() };
         let params = settings(params, blank, &data, None, &|| false)?;
         let deep = blank.with_role(Role::Hidden).count() > 1;
-        let mut silent = |_: &Event, _: &Trainer<'_, f32>| Ok(Control::Continue);
-        let run = trainer(blank.clone(), params, &data, deep, &mut silent, &|| false)?;
+        let late = || limit.is_some_and(|limit| clock.seconds() > limit);
+        let on_time = |_: &Event, _: &Trainer<'_, f32>| {
+            Ok(if late() { Control::Stop("out of time".into()) } else { Control::Continue })
+        };
+        let mut levels = on_time;
+        let run = trainer(blank.clone(), params, &data, deep, &mut levels, &|| false)?;
         let mut run = run.expect("nobody stops it");
         let mut undone = 0;
-        let mut watch = |event: &Event, _: &Trainer<'_, f32>| {
+        let mut watch = |event: &Event, run: &Trainer<'_, f32>| {
             undone += u64::from(matches!(event, Event::Undone { .. }));
-            Ok(match limit {
-                Some(limit) if clock.seconds() > limit => Control::Stop("out of time".into()),
-                _ => Control::Continue,
-            })
+            on_time(event, run)
         };
         let outcome = run.run(&mut [&mut watch])?;
         Ok(Trained {
