@@ -1,4 +1,4 @@
-//! Side-by-side speed measurements: alternatives run in turn, round after round, and medians are compared.
+//! Measurements: alternatives run in turn, round after round, and medians are compared; students against their teachers.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout)]
@@ -11,3 +11,4 @@ pub mod measure;
 pub mod moments;
 pub mod pcd;
 pub mod potts;
+pub mod regret;

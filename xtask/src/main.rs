@@ -23,7 +23,8 @@ cargo xtask <command>
   doc                    the documentation with typeset formulas, in target/doc
   python                 builds the wheel, installs it into an empty environment and tests it there
   examples               builds and runs every example of the workspace
-  bench <name> [args]    a bench of the package harmonium-benches, in release: kernels, exact, peers
+  bench <name> [args]    a bench of the package harmonium-benches, in release: kernels, exact, peers,
+                         regret, tables
   help                   this text
 ";
 

@@ -1,0 +1,61 @@
+//! How much likelihood training loses: students against the teachers that drew their rows.
+//!
+//! The regret is the mean over fresh rows of $\ln p_\text{teacher} - \ln p_\text{student}$, both by enumeration. The
+//! maximum-likelihood student of $k$ parameters and $N$ rows has an expected regret of $k/2N$.
+
+mod cell;
+mod draw;
+mod student;
+mod teacher;
+
+pub use cell::{Architecture, Cell, cells};
+pub use draw::{Draw, draw};
+pub use student::{Trained, start, train};
+pub use teacher::{Teacher, teacher};
+
+use harmonium::{Machine, Result, States};
+
+/// Longest enumeration of a student, in seconds: its weights may need wider windows than its teacher's.
+const PATIENCE: f64 = 300.0;
+
+/// A mean over rows with its standard error.
+#[derive(Clone, Copy, Debug)]
+pub struct Estimate {
+    /// The mean.
+    pub mean: f64,
+    /// Its standard error.
+    pub se: f64,
+}
+
+impl Estimate {
+    /// The mean of these numbers.
+    pub fn of(x: &[f64]) -> Self {
+        let n = x.len() as f64;
+        let mean = x.iter().sum::<f64>() / n;
+        let var = x.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0);
+        Self { mean, se: (var / n).sqrt() }
+    }
+}
+
+/// $\ln p$ of each row, by enumeration.
+///
+/// # Errors
+/// A machine that cannot be normalised or takes too long.
+pub fn log_probability(machine: &Machine, rows: &States<f32>) -> Result<Vec<f64>> {
+    machine.exact().within(PATIENCE).log_probability(rows)
+}
+
+/// The regret of `student` from the teacher's log-probabilities of the same rows: paired, row by row.
+///
+/// # Errors
+/// As for [`log_probability`].
+pub fn regret(teacher: &[f64], student: &Machine, rows: &States<f32>) -> Result<Estimate> {
+    let student = log_probability(student, rows)?;
+    let difference: Vec<f64> = teacher.iter().zip(&student).map(|(t, s)| t - s).collect();
+    Ok(Estimate::of(&difference))
+}
+
+/// The largest regret that counts as learnt: twice what maximum likelihood expects of `k` parameters, and a margin.
+pub fn bound(k: usize, rows: usize) -> f64 {
+    0.02 + k as f64 / rows as f64
+}

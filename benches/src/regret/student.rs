@@ -1,0 +1,77 @@
+//! Students: blank machines trained as the command line would, with nothing said about settings.
+
+use crate::measure::{Clock, on_threads};
+use harmonium::estimate::Estimator;
+use harmonium::train::{Control, Data, Event, TrainParams, Trainer};
+use harmonium::{Machine, Role, States};
+use harmonium_table::{Result, settings, trainer};
+
+/// A trained machine and how that went.
+#[derive(Clone, Debug)]
+pub struct Trained {
+    /// As the run leaves it.
+    pub machine: Machine,
+    /// Estimator of the negative phase.
+    pub estimator: &'static str,
+    /// Updates made.
+    pub updates: u64,
+    /// Updates undone.
+    pub undone: u64,
+    /// Why it stopped.
+    pub reason: String,
+    /// Seconds on one thread.
+    pub seconds: f64,
+}
+
+/// The machine that a run by default settings starts from: independent columns and next to no weights.
+///
+/// # Errors
+/// Whatever the plan may refuse.
+pub fn start(blank: &Machine, rows: &States<f32>) -> Result<Machine> {
+    let data = Data::new(rows.clone());
+    let params = settings(TrainParams::default(), blank, &data, None, &|| false)?;
+    let run = Trainer::new(blank.clone(), params.plan(blank, &data)?, &data)?;
+    Ok(run.machine().clone())
+}
+
+/// Trains a blank machine on rows, on one thread, by the estimator given or else the default one. A limit of seconds
+/// stops the run.
+///
+/// # Errors
+/// Whatever the plan or an update may refuse.
+pub fn train(
+    blank: &Machine,
+    rows: &States<f32>,
+    estimator: Option<Estimator>,
+    seed: u64,
+    limit: Option<f64>,
+) -> Result<Trained> {
+    on_threads(1, || {
+        let clock = Clock::start();
+        let data = Data::new(rows.clone());
+        let params = TrainParams { seed: Some(seed), estimator, ..TrainParams::default() };
+        let params = settings(params, blank, &data, None, &|| false)?;
+        let deep = blank.with_role(Role::Hidden).count() > 1;
+        let late = || limit.is_some_and(|limit| clock.seconds() > limit);
+        let on_time = |_: &Event, _: &Trainer<'_, f32>| {
+            Ok(if late() { Control::Stop("out of time".into()) } else { Control::Continue })
+        };
+        let mut levels = on_time;
+        let run = trainer(blank.clone(), params, &data, deep, &mut levels, &|| false)?;
+        let mut run = run.expect("nobody stops it");
+        let mut undone = 0;
+        let mut watch = |event: &Event, run: &Trainer<'_, f32>| {
+            undone += u64::from(matches!(event, Event::Undone { .. }));
+            on_time(event, run)
+        };
+        let outcome = run.run(&mut [&mut watch])?;
+        Ok(Trained {
+            machine: run.result(),
+            estimator: outcome.plan.estimator().name(),
+            updates: outcome.updates,
+            undone,
+            reason: outcome.reason,
+            seconds: clock.seconds(),
+        })
+    })
+}
