@@ -23,6 +23,7 @@
 
 mod build;
 mod config;
+mod counts;
 mod error;
 mod layout;
 mod pretrain;
@@ -31,6 +32,7 @@ mod settings;
 
 pub use build::{join, machine_for};
 pub use config::{MachineConfig, MachineKind};
+pub use counts::{CountUnits, Histogram};
 pub use error::{Error, Result};
 pub use layout::{LABELS, Layout, Visible, is_class, visible};
 pub use pretrain::{starts_from_levels, trainer};
