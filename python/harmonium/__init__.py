@@ -14,8 +14,8 @@ From a table or a file, in one call: ``hm.train("digits", hidden=100)``, or
 Where things are:
 
 - :class:`Machine` has everything one does with a machine; :func:`train` and :func:`build` make one for data;
-- :func:`Binary`, :func:`Spin`, :func:`Potts`, :func:`Gaussian`, :func:`ReLU`, :func:`DReLU`, :func:`Binomial` and
-  :func:`Poisson` are the kinds of units;
+- :func:`Binary`, :func:`Spin`, :func:`Potts`, :func:`Gaussian`, :func:`ReLU`, :func:`DReLU`, :func:`Binomial`,
+  :func:`Poisson` and :func:`NegativeBinomial` are the kinds of units;
 - :func:`read` and :func:`table` give the columns of files and frames their kinds;
 - :class:`Run`, :class:`LogZ`, :class:`LogLikelihood`, :class:`Diagnosis` and :class:`Trace` are what comes back;
 - :mod:`harmonium.plot` draws, with matplotlib; :meth:`Trace.to_arviz` hands chains to ArviZ;
@@ -40,6 +40,7 @@ from ._units import (
     DReLU,
     Gaussian,
     Layer,
+    NegativeBinomial,
     Poisson,
     Potts,
     ReLU,
@@ -64,6 +65,7 @@ __all__ = [
     "LogZ",
     "Machine",
     "Moments",
+    "NegativeBinomial",
     "Poisson",
     "Potts",
     "ReLU",

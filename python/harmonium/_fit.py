@@ -42,7 +42,8 @@ def build(
     visible
         What the columns of an array are, such as ``"potts:21"``; 0 and 1 are taken for binary, -1 and 1 for spins.
     counts
-        Units of count columns: ``"poisson"`` or ``"binomial:16"``.
+        Units of count columns: ``"poisson"``, ``"binomial:16"`` or ``"neg_binomial:1.5:256"``; whichever fits the counts
+        best where nothing is said.
 
     Examples
     --------
@@ -56,8 +57,7 @@ def build(
     with _settings.explained():
         text = _settings.text(config)
         if isinstance(found, Table):
-            largest = [int(x.max(initial=0)) if kind == "count" else 0 for kind, x in found.groups()]
-            core = _core.build(text, found.schema.to_json(), largest, None)
+            core = _core.build(text, found.schema.to_json(), _histograms(found), None)
         else:
             layer = _of_array(found, visible)
             info = {"name": "v", "role": "visible", "kind": layer._spec(), "units": layer.n}
@@ -66,6 +66,17 @@ def build(
     if isinstance(found, Table):
         made.details["schema"] = found.schema.to_json()
     return made
+
+
+def _histograms(table: Table) -> list[list[dict[int, int]]]:
+    """How often each value occurs in each column of the groups of counts; nothing for other groups."""
+    out: list[list[dict[int, int]]] = []
+    for (kind, block), known in zip(table.groups(), table.known):
+        places = range(block.shape[1]) if kind == "count" else ()
+        columns = [block[:, j] if known is None else block[known[:, j], j] for j in places]
+        seen = [np.unique(column.astype(np.uint32), return_counts=True) for column in columns]
+        out.append([dict(zip(values.tolist(), times.tolist())) for values, times in seen])
+    return out
 
 
 def train(

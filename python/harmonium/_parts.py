@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any, TypeVar, Union
 
@@ -35,9 +35,11 @@ class LayerInfo:
     kind: str
     n: int
     states: int | None = None
+    #: Shape of negative binomial units.
+    r: float | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.n} {self.role} {_words(self.kind, self.states)} units"
+        return f"{self.name}: {self.n} {self.role} {_words(self.kind, self.states, self.r)} units"
 
 
 class Parts:
@@ -58,11 +60,12 @@ class Parts:
         found = json.loads(core.describe())
         layers = []
         for x in found["layers"]:
-            kind, states = x["kind"], None
+            kind, states, r = x["kind"], None, None
             if isinstance(kind, dict):
                 ((kind, inside),) = kind.items()
-                (states,) = inside.values()
-            layers.append(LayerInfo(x["name"], x["role"], kind, x["units"], states))
+                states = inside.get("q", inside.get("n"))
+                r = inside["shape"] / 16 if "shape" in inside else None
+            layers.append(LayerInfo(x["name"], x["role"], kind, x["units"], states, r))
         self._layers = {layer.name: layer for layer in layers}
         self._couplings = [(layers[a].name, layers[b].name) for a, b in (c["ends"] for c in found["couplings"])]
 

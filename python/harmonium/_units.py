@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Union
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "Gaussian",
     "Layer",
     "LayerLike",
+    "NegativeBinomial",
     "Poisson",
     "Potts",
     "ReLU",
@@ -32,6 +33,8 @@ class Layer:
     n: int
     kind: str = "binary"
     states: int | None = None
+    #: Shape of negative binomial counts: their variance is m + m²/r, m being the mean.
+    r: float | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if isinstance(self.n, bool) or not hasattr(self.n, "__index__"):
@@ -42,8 +45,12 @@ class Layer:
             from ._names import suggestion
 
             raise ValueError(f"kind: unknown kind of units {self.kind!r}; {suggestion(self.kind, _KINDS)}")
-        if (self.states is not None) != (self.kind in ("potts", "binomial")):
-            raise ValueError("states: needed by potts and binomial units, and only by them")
+        if (self.states is not None) != (self.kind in ("potts", "binomial", "negative_binomial")):
+            raise ValueError("states: needed by potts, binomial and negative_binomial units, and only by them")
+        if (self.r is not None) != (self.kind == "negative_binomial"):
+            raise ValueError("r: needed by negative_binomial units, and only by them")
+        if self.r is not None and not (self.r > 0 and (16 * self.r) % 1 == 0):
+            raise ValueError(f"r: expected a multiple of 1/16 above zero, got {self.r}")
 
     def _spec(self) -> Any:
         """The kind as the model file writes it."""
@@ -51,19 +58,23 @@ class Layer:
             return {"potts": {"q": self.states}}
         if self.kind == "binomial":
             return {"binomial": {"n": self.states}}
+        if self.r is not None:
+            return {"negative_binomial": {"shape": int(16 * self.r), "n": self.states}}
         return self.kind
 
     def __str__(self) -> str:
-        return f"{self.n} {_words(self.kind, self.states)}"
+        return f"{self.n} {_words(self.kind, self.states, self.r)}"
 
 
-_KINDS = ("binary", "spin", "potts", "gaussian", "relu", "drelu", "binomial", "poisson")
+_KINDS = ("binary", "spin", "potts", "gaussian", "relu", "drelu", "binomial", "poisson", "negative_binomial")
 
 LayerLike = Union[int, Layer]
 
 
-def _words(kind: str, states: int | None) -> str:
-    name = {"relu": "ReLU", "drelu": "dReLU"}.get(kind, kind.capitalize())
+def _words(kind: str, states: int | None, r: float | None = None) -> str:
+    name = {"relu": "ReLU", "drelu": "dReLU", "negative_binomial": "NegativeBinomial"}.get(kind, kind.capitalize())
+    if r is not None:
+        return f"{name}(r={r:g}, n={states})"
     return name if states is None else f"{name}({states})"
 
 
@@ -107,13 +118,30 @@ def Poisson(n: int) -> Layer:  # noqa: N802
     return Layer(n, "poisson")
 
 
+def NegativeBinomial(n: int, r: float, most: int) -> Layer:  # noqa: N802
+    """``n`` counts whose variance m + m²/r exceeds their mean m. ``r`` is a multiple of 1/16; ``most`` is the largest count,
+    which makes every machine of them proper and is best far above the counts of the data.
+
+    >>> str(NegativeBinomial(3, r=1.5, most=256))
+    '3 NegativeBinomial(r=1.5, n=256)'
+    """
+    return Layer(n, "negative_binomial", most, r)
+
+
 def units(name: str, n: int) -> Layer:
-    """``n`` units of the kind that a name such as ``"spin"``, ``"potts:21"`` or ``"binomial:16"`` says.
+    """``n`` units of the kind that a name such as ``"spin"``, ``"potts:21"``, ``"binomial:16"`` or
+    ``"neg_binomial:1.5:256"`` says.
 
     >>> units("potts:3", 4)
     Layer(n=4, kind='potts', states=3)
     """
     kind, _, states = name.partition(":")
+    if kind == "neg_binomial":
+        r, _, most = states.partition(":")
+        try:
+            return NegativeBinomial(n, float(r), int(most))
+        except ValueError as e:
+            raise ValueError(f"{name!r}: expected a shape and a largest count, as in neg_binomial:1.5:256") from e
     if states and not states.isdigit():
         raise ValueError(f"{name!r}: expected a number after the colon, as in potts:3")
     return Layer(n, kind, int(states) if states else None)

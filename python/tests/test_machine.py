@@ -88,6 +88,7 @@ def test_equal_seeds_give_equal_samples_on_any_number_of_threads():
 def test_every_constructor_and_kind():
     kinds = [
         hm.Binary(3), hm.Spin(3), hm.Potts(3, 4), hm.Gaussian(3), hm.ReLU(3), hm.DReLU(3), hm.Binomial(3, 5), hm.Poisson(3),
+        hm.NegativeBinomial(3, 1.5, 20),
     ]  # fmt: skip
     for v in kinds:
         for h in (hm.Binary(2), hm.Spin(2), hm.Potts(2, 3), hm.Gaussian(2)):

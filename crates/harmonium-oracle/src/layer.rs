@@ -25,6 +25,13 @@ pub enum Kind {
     },
     /// x ∈ {0, 1, 2, …}; energy −θx, reference measure 1/x!.
     Poisson,
+    /// x ∈ {0, …, n}; energy −θx, reference measure r(r+1)…(r+x−1)/x! with r = shape/16.
+    NegativeBinomial {
+        /// r in sixteenths.
+        shape: usize,
+        /// Largest value.
+        n: usize,
+    },
 }
 
 impl Kind {
@@ -40,7 +47,7 @@ impl Kind {
     pub fn n_params(self) -> usize {
         match self {
             Kind::Binary | Kind::Spin | Kind::Potts { .. } => 1,
-            Kind::Binomial { .. } | Kind::Poisson => 1,
+            Kind::Binomial { .. } | Kind::Poisson | Kind::NegativeBinomial { .. } => 1,
             Kind::Gaussian | Kind::Relu => 2,
             Kind::DRelu => 4,
         }
@@ -63,7 +70,7 @@ impl Kind {
 ///
 /// | kind | arrays |
 /// |---|---|
-/// | Binary, Spin, Binomial, Poisson | θ |
+/// | Binary, Spin, Binomial, Poisson, NegativeBinomial | θ |
 /// | Potts | θ, site-major: state a of unit i at `i * q + a` |
 /// | Gaussian, Relu | θ, γ |
 /// | DRelu | θ⁺, θ⁻, γ⁺, γ⁻ |
@@ -144,6 +151,9 @@ impl Kind {
             Kind::Relu => (x.is_finite() && x >= 0.0, 0.0),
             Kind::Binomial { n } => (is_count && x <= n as f64, log_choose(n, x as usize)),
             Kind::Poisson => (is_count, -log_factorial(x as usize)),
+            Kind::NegativeBinomial { shape, n } => {
+                (is_count && x <= n as f64, log_rising(shape as f64 / 16.0, x as usize))
+            }
         };
         if in_support { log_nu } else { f64::NEG_INFINITY }
     }
@@ -156,6 +166,11 @@ fn is_one_hot(unit: &[f64]) -> bool {
 /// ln n!, by adding up logarithms.
 fn log_factorial(n: usize) -> f64 {
     (1..=n).map(|k| (k as f64).ln()).sum()
+}
+
+/// ln of r(r+1)…(r+k−1)/k!, factor by factor.
+fn log_rising(r: f64, k: usize) -> f64 {
+    (0..k).map(|i| ((r + i as f64) / (i + 1) as f64).ln()).sum()
 }
 
 /// ln C(n, k) as ∏_{i=1}^{k} (n−k+i)/i; 0 for k > n, where the caller rejects the value anyway.

@@ -8,7 +8,7 @@
 //!
 //! with respect to counting measure for the discrete kinds and Lebesgue measure for the real ones.
 //! E holds the θ, γ and coupling terms; ν holds what β does not multiply: C(n,x) for Binomial,
-//! 1/x! for Poisson, 1 on the support of every other kind.
+//! 1/x! for Poisson, r(r+1)…(r+x−1)/x! for NegativeBinomial, 1 on the support of every other kind.
 //!
 //! Everything is computed by visiting the product of one list of nodes per unit: the values of a
 //! discrete unit, Gauss–Legendre nodes for a real one. No layer is ever traced out analytically.

@@ -16,6 +16,13 @@ fn single_units_match_their_log_partition() {
         let binomial = of(Kind::Binomial { n: 5 });
         assert_close(binomial, sum(|t| 5.0 * softplus(t)), 1e-14);
         assert_close(of(Kind::Poisson), sum(f64::exp), 1e-14);
+        // r = 1 has the measure 1: a geometric series up to n.
+        let geometric = of(Kind::NegativeBinomial { shape: 16, n: 4 });
+        assert_close(
+            geometric,
+            sum(|t| (0..=4).map(|x| (f64::from(x) * t).exp()).sum::<f64>().ln()),
+            1e-14,
+        );
     }
 }
 
@@ -124,7 +131,8 @@ fn rbm_free_energy_conditional_and_table() {
 
 #[test]
 fn reference_measure_enters_clamped_units_without_beta() {
-    // p(x) of a Binomial or Poisson unit at β: C(n,x) e^{βθx}/(1+e^{βθ})ⁿ and e^{βθx − e^{βθ}}/x!.
+    // p(x) of a Binomial or Poisson unit at β: C(n,x) e^{βθx}/(1+e^{βθ})ⁿ and e^{βθx − e^{βθ}}/x!. The measure of a negative
+    // binomial one with r = 2 is x + 1.
     let (theta, beta) = (0.4, 2.0);
     let ln_p = |kind| {
         let row = vec![Some(vec![3.0])];
@@ -134,6 +142,9 @@ fn reference_measure_enters_clamped_units_without_beta() {
     assert_close(ln_p(Kind::Binomial { n: 4 }), binomial, 1e-14);
     let poisson = 3.0 * beta * theta - (beta * theta).exp() - 6.0_f64.ln();
     assert_close(ln_p(Kind::Poisson), poisson, 1e-14);
+    let z: f64 = (0..=3).map(|x| f64::from(x + 1) * (f64::from(x) * beta * theta).exp()).sum();
+    let negative_binomial = 4.0_f64.ln() + 3.0 * beta * theta - z.ln();
+    assert_close(ln_p(Kind::NegativeBinomial { shape: 32, n: 3 }), negative_binomial, 1e-14);
 }
 
 #[test]
@@ -146,6 +157,7 @@ fn outside_the_support_the_free_energy_is_infinite() {
     assert_eq!(f(Kind::Spin, theta, &[0.0]), f64::INFINITY);
     assert_eq!(f(Kind::Binomial { n: 2 }, theta, &[3.0]), f64::INFINITY);
     assert_eq!(f(Kind::Poisson, theta, &[-1.0]), f64::INFINITY);
+    assert_eq!(f(Kind::NegativeBinomial { shape: 16, n: 2 }, theta, &[3.0]), f64::INFINITY);
     assert_eq!(f(Kind::Relu, &[&[0.1], &[1.0]], &[-0.1]), f64::INFINITY);
     let potts = f(Kind::Potts { q: 2 }, &[&[0.1, 0.2]], &[1.0, 1.0]);
     assert_eq!(potts, f64::INFINITY);

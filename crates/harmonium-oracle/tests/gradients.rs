@@ -5,7 +5,7 @@ mod common;
 use common::{assert_close, coupling, layer, pair};
 use harmonium_oracle::{Clamps, Gradient, Kind, Layer, Machine};
 
-const KINDS: [Kind; 8] = [
+const KINDS: [Kind; 9] = [
     Kind::Binary,
     Kind::Spin,
     Kind::Potts { q: 3 },
@@ -14,6 +14,7 @@ const KINDS: [Kind; 8] = [
     Kind::DRelu,
     Kind::Binomial { n: 3 },
     Kind::Poisson,
+    Kind::NegativeBinomial { shape: 24, n: 5 },
 ];
 
 /// One unit of the kind, with parameters that differ between the two sides.

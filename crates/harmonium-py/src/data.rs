@@ -4,7 +4,7 @@ use crate::error::{refuse, value};
 use crate::machine::Machine;
 use harmonium::io::LayerInfo;
 use harmonium_data::{Dataset, Labels, Overrides, Place, ReadOptions, Schema, Values};
-use harmonium_table::{Visible, schema_from_json, schema_to_json};
+use harmonium_table::{Histogram, Visible, schema_from_json, schema_to_json};
 use ndarray::Array2;
 use numpy::{IntoPyArray, PyArray2};
 use pyo3::exceptions::PyOSError;
@@ -156,21 +156,21 @@ pub(crate) fn unpack_schema(text: &str) -> PyResult<String> {
     Ok(columns(&schema_from_json(text).map_err(refuse)?))
 }
 
-/// The machine that `config` (JSON of `MachineConfig`) asks for, for the columns of a schema (JSON) whose groups have these
-/// largest counts, or on one visible layer (JSON of its kind and number of units) where there is no schema.
+/// The machine that `config` (JSON of `MachineConfig`) asks for, for the columns of a schema (JSON) whose groups of counts
+/// have these values, each with how often it occurs, by column; or on one visible layer (JSON of its kind and number of units) where there is no schema.
 #[pyfunction]
 pub(crate) fn build(
     config: &str,
     schema: Option<&str>,
-    largest: Vec<u32>,
+    counts: Vec<Vec<Histogram>>,
     layer: Option<&str>,
 ) -> PyResult<Machine> {
     let mut config = serde_json::from_str(config).map_err(|e| value("machine", e))?;
     let schema = schema.map(schema_from_json).transpose().map_err(refuse)?;
     let layer: Option<LayerInfo> =
         layer.map(serde_json::from_str).transpose().map_err(|e| value("visible", e))?;
-    let made = harmonium_table::join(&mut config, |labels, counts| match (&schema, &layer) {
-        (Some(schema), _) => harmonium_table::visible(schema, &largest, labels, counts),
+    let made = harmonium_table::join(&mut config, |labels, units| match (&schema, &layer) {
+        (Some(schema), _) => harmonium_table::visible(schema, &counts, labels, units),
         (None, _) if labels => Err(harmonium_table::Error::NoLabel),
         (None, Some(l)) => Ok(vec![Visible { name: l.name.clone(), kind: l.kind, units: l.units }]),
         (None, None) => Ok(vec![]),

@@ -37,11 +37,10 @@ impl Machine {
     fn new(layers: &str, couplings: Vec<(usize, usize)>) -> PyResult<Self> {
         let infos: Vec<LayerInfo> = serde_json::from_str(layers).map_err(|e| value("layers", e))?;
         let zeros = |info: &LayerInfo| {
-            let blank = Layer::with_params(info.kind, Array2::zeros((0, 0)));
             // A kind without states is refused before a layer of it is made.
-            match info.kind {
-                harmonium::Kind::Potts { q: 0 } | harmonium::Kind::Binomial { n: 0 } => blank,
-                kind => Ok(Layer::new(kind, info.units)),
+            match info.kind.has_states() {
+                true => Ok(Layer::new(info.kind, info.units)),
+                false => Layer::with_params(info.kind, Array2::zeros((0, 0))),
             }
         };
         let members = infos

@@ -1,6 +1,7 @@
 //! A machine for a table: which layers, which couplings.
 
-use crate::layout::{Layout, Visible, largest, visible};
+use crate::counts::{CountUnits, histograms};
+use crate::layout::{Layout, Visible, visible};
 use crate::{Error, MachineConfig, MachineKind, Result};
 use harmonium::{Coupling, Kind, Layer, Machine, Member, Role};
 use harmonium_data::{self as hd, Schema, Table, Transform};
@@ -9,6 +10,9 @@ use ndarray::Array2;
 /// Measured columns up to which these are coupled to each other without being asked for: hidden units then need not stand
 /// for their covariance. Beyond, its factorisation would outweigh an update.
 const MEASURED: usize = 200;
+/// Machines with couplings between visible units.
+const LATERAL: [MachineKind; 3] =
+    [MachineKind::FullyVisible, MachineKind::SemiRestricted, MachineKind::Unrestricted];
 
 /// Most hidden units that are chosen without being asked for.
 const MANY: usize = 500;
@@ -19,7 +23,7 @@ const MANY: usize = 500;
 /// # Errors
 /// Wishes that contradict each other or the table.
 pub fn machine_for(config: &mut MachineConfig, table: &Table) -> Result<(Machine, Layout)> {
-    let layers = |labels, counts| visible(table.schema(), &largest(table), labels, counts);
+    let layers = |labels, counts| visible(table.schema(), &histograms(table), labels, counts);
     let machine = join(config, layers)?;
     let layout = Layout::new(measured(table).into(), &machine)?;
     Ok((machine, layout))
@@ -38,27 +42,32 @@ pub fn measured(table: &Table) -> Schema {
 }
 
 /// The machine that `config` asks for, on the visible layers that `layers` gives when it is told whether there is to be one
-/// for the labels and what counts are. What `config` leaves open is chosen; it is completed.
+/// for the labels and what holds of counts. What `config` leaves open is chosen; it is completed.
 ///
 /// # Errors
 /// Wishes that contradict each other or the layers.
 pub fn join(
     config: &mut MachineConfig,
-    layers: impl FnOnce(bool, Option<Kind>) -> Result<Vec<Visible>>,
+    layers: impl FnOnce(bool, CountUnits) -> Result<Vec<Visible>>,
 ) -> Result<Machine> {
-    let counts = config.counts.as_deref().map(count_kind).transpose()?;
-    let visible = layers(config.kind == Some(MachineKind::Class), counts)?;
-    let kind = config.kind.unwrap_or(match config.hidden.as_deref() {
-        Some([]) | Some([0]) => MachineKind::FullyVisible,
-        Some([_, _, ..]) => MachineKind::Deep,
-        _ if visible.iter().any(|v| v.kind == Kind::Gaussian && (2..=MEASURED).contains(&v.units)) => {
-            MachineKind::CoupledReals
-        }
-        _ => MachineKind::Rbm,
+    let hidden_kind = hidden_kind(config.hidden_kind.as_deref().unwrap_or("binary"))?;
+    let wished = config.kind.or(match config.hidden.as_deref() {
+        Some([]) | Some([0]) => Some(MachineKind::FullyVisible),
+        Some([_, _, ..]) => Some(MachineKind::Deep),
+        _ => None,
+    });
+    let counts = CountUnits {
+        wish: config.counts.as_deref().map(count_kind).transpose()?,
+        bounded: wished.is_some_and(|k| LATERAL.contains(&k)) || hidden_kind.states().is_none(),
+    };
+    let visible = layers(wished == Some(MachineKind::Class), counts)?;
+    let measured = |v: &Visible| v.kind == Kind::Gaussian && (2..=MEASURED).contains(&v.units);
+    let kind = wished.unwrap_or(match visible.iter().any(measured) {
+        true => MachineKind::CoupledReals,
+        false => MachineKind::Rbm,
     });
     let units: usize = visible.iter().map(|v| v.units).sum();
     let hidden = hidden_units(config, kind, units)?;
-    let hidden_kind = hidden_kind(config.hidden_kind.as_deref().unwrap_or("binary"))?;
     let given = visible.len();
     let mut members: Vec<Member<f32>> = Vec::new();
     for v in visible {
@@ -124,8 +133,7 @@ fn pairs(kind: MachineKind, given: usize, hidden: usize) -> Vec<(usize, usize)> 
         pairs.extend((0..given).map(|v| (v, given)));
         pairs.extend((1..hidden).map(|h| (given + h - 1, given + h)));
     }
-    let lateral = [MachineKind::FullyVisible, MachineKind::SemiRestricted, MachineKind::Unrestricted];
-    if lateral.contains(&kind) {
+    if LATERAL.contains(&kind) {
         pairs.extend((0..given).flat_map(|a| (a..given).map(move |b| (a, b))));
     }
     if kind == MachineKind::Unrestricted {
@@ -156,13 +164,22 @@ fn hidden_kind(word: &str) -> Result<Kind> {
 }
 
 fn count_kind(word: &str) -> Result<Kind> {
-    match (word, word.strip_prefix("binomial:").map(str::parse)) {
-        ("poisson", _) => Ok(Kind::Poisson),
-        (_, Some(Ok(n))) if n >= 1 => Ok(Kind::Binomial { n }),
-        _ => Err(Error::setting(
-            "counts",
-            word,
-            "expected poisson, or binomial:N with the largest count N",
-        )),
-    }
+    let parts: Vec<&str> = word.split(':').collect();
+    let largest = |n: &str| n.parse().ok().filter(|&n: &u32| n >= 1);
+    // r in sixteenths.
+    let shape = |r: &str| {
+        let shape = 16.0 * r.parse::<f64>().ok()?;
+        (shape.fract() == 0.0 && (1.0..=f64::from(u32::MAX)).contains(&shape)).then_some(shape as u32)
+    };
+    let kind = match parts[..] {
+        ["poisson"] => Some(Kind::Poisson),
+        ["binomial", n] => largest(n).map(|n| Kind::Binomial { n }),
+        ["neg_binomial", r, n] => {
+            shape(r).zip(largest(n)).map(|(shape, n)| Kind::NegativeBinomial { shape, n })
+        }
+        _ => None,
+    };
+    let known = "expected poisson, binomial:N with the largest count N, or neg_binomial:R:N with the shape R in sixteenths, as \
+                 0.25, 1.5 or 8";
+    kind.ok_or_else(|| Error::setting("counts", word, known))
 }

@@ -1,14 +1,12 @@
 //! How the columns of a table sit in the layers of a machine, and the way back.
 
+use crate::counts::{CountUnits, Histogram, count_kind};
 use crate::{Error, Result};
 use harmonium::train::Data;
 use harmonium::{Batch, Bits, Kind, Layer, Machine, Role, States};
 use harmonium_data::{self as hd, BitMatrix, Block, Column, Schema, Table, Transform, Values};
 use ndarray::Array2;
 use std::sync::Arc;
-
-/// Counts up to this are binomial (their largest value is a property of the source); beyond, Poisson.
-const LARGEST_BINOMIAL: u32 = 64;
 
 /// Name of the layer that holds the class.
 pub const LABELS: &str = "y";
@@ -36,15 +34,15 @@ pub struct Visible {
 }
 
 /// The visible layers for the columns of a schema: one for each of its groups, and one for the labels on request.
-/// `largest` is the largest count in the columns of each group; it matters where they are counts.
+/// `seen` has the histograms of the columns of each group where they are counts, and nothing where they are not.
 ///
 /// # Errors
 /// No columns to learn from, or no label where one is needed.
 pub fn visible(
     schema: &Schema,
-    largest: &[u32],
+    seen: &[Vec<Histogram>],
     labels: bool,
-    counts: Option<Kind>,
+    counts: CountUnits,
 ) -> Result<Vec<Visible>> {
     let groups = schema.groups();
     let mut out = Vec::new();
@@ -54,8 +52,8 @@ pub fn visible(
             hd::Kind::Categorical => format!("potts{}", group.states),
             kind => kind.name().to_owned(),
         };
-        let most = largest.get(i).copied().unwrap_or(0);
-        out.push(Visible { name, kind: unit_kind(group, most, counts), units: group.columns.len() });
+        let seen = seen.get(i).map_or(&[][..], Vec::as_slice);
+        out.push(Visible { name, kind: unit_kind(group, seen, counts), units: group.columns.len() });
     }
     if out.is_empty() {
         return Err(Error::Unfit("the table has no data columns, only labels or ignored ones".into()));
@@ -68,26 +66,14 @@ pub fn visible(
     Ok(out)
 }
 
-fn unit_kind(group: &hd::Group, most: u32, counts: Option<Kind>) -> Kind {
+fn unit_kind(group: &hd::Group, seen: &[Histogram], counts: CountUnits) -> Kind {
     match group.kind {
         hd::Kind::Spin => Kind::Spin,
         hd::Kind::Categorical => Kind::Potts { q: group.states.max(1) as u32 },
         hd::Kind::Real => Kind::Gaussian,
-        hd::Kind::Count => counts.unwrap_or(match most.max(1) {
-            n if n <= LARGEST_BINOMIAL => Kind::Binomial { n },
-            _ => Kind::Poisson,
-        }),
+        hd::Kind::Count => counts.wish.unwrap_or_else(|| count_kind(seen, counts.bounded)),
         _ => Kind::Binary,
     }
-}
-
-/// The largest count in each block of a table, 0 where it holds none.
-pub(crate) fn largest(table: &Table) -> Vec<u32> {
-    let most = |block: &Block| match (block.kind, &block.values) {
-        (hd::Kind::Count, Values::Codes(codes)) => codes.values().iter().copied().max().unwrap_or(0),
-        _ => 0,
-    };
-    table.blocks().iter().map(most).collect()
 }
 
 /// Whether a machine has a class for every row: a visible layer `y` that is one Potts unit.
@@ -131,7 +117,7 @@ impl Layout {
                 Kind::Spin => hd::Kind::Spin,
                 Kind::Potts { .. } => hd::Kind::Categorical,
                 Kind::Gaussian | Kind::Relu | Kind::Drelu => hd::Kind::Real,
-                Kind::Binomial { .. } | Kind::Poisson => hd::Kind::Count,
+                kind if kind.is_count() => hd::Kind::Count,
                 _ => hd::Kind::Binary,
             };
             let categories: Arc<[String]> = match m.layer.kind() {
@@ -308,7 +294,7 @@ fn kinds_fit(kind: Kind, group: &hd::Group) -> bool {
         hd::Kind::Spin => kind == Kind::Spin,
         hd::Kind::Categorical => kind == Kind::Potts { q: group.states as u32 },
         hd::Kind::Real => matches!(kind, Kind::Gaussian | Kind::Relu | Kind::Drelu),
-        hd::Kind::Count => matches!(kind, Kind::Binomial { .. } | Kind::Poisson),
+        hd::Kind::Count => kind.is_count(),
         _ => false,
     }
 }

@@ -23,6 +23,7 @@
 
 mod build;
 mod config;
+mod counts;
 mod error;
 mod layout;
 mod length;
@@ -32,6 +33,7 @@ mod settings;
 
 pub use build::{join, machine_for, measured};
 pub use config::{MachineConfig, MachineKind};
+pub use counts::{CountUnits, Histogram};
 pub use error::{Error, Result};
 pub use layout::{LABELS, Layout, Visible, is_class, visible};
 pub use pretrain::{starts_from_levels, trainer};

@@ -40,10 +40,10 @@ fn columns_become_layers() {
     let names = |m: &Machine| m.members().iter().map(|m| m.name.clone()).collect::<Vec<_>>().join(" ");
     let (machine, _, config) = made(MachineConfig::default(), &people(20));
     assert_eq!(names(&machine), "binary potts3 real count h");
-    assert_eq!(machine.layer(3).kind(), Kind::Binomial { n: 20 });
+    assert_eq!(machine.layer(3).kind(), Kind::NegativeBinomial { shape: 32, n: 256 });
     assert_eq!((config.kind, config.hidden), (Some(MachineKind::Rbm), Some(vec![8])));
     let (machine, ..) = made(MachineConfig::default(), &people(65));
-    assert_eq!(machine.layer(3).kind(), Kind::Poisson);
+    assert_eq!(machine.layer(3).kind(), Kind::NegativeBinomial { shape: 16, n: 1024 });
     let class = MachineConfig { kind: Some(MachineKind::Class), ..MachineConfig::default() };
     let (machine, layout, _) = made(class, &people(20));
     assert_eq!(names(&machine), "binary potts3 real count y h");

@@ -159,7 +159,8 @@ fn conditional_likelihood_is_enumerated() {
 /// Finite units: all changes of one unit of a row, enumerated. One unit alone: its pseudo-likelihood is its likelihood.
 #[test]
 fn pseudo_likelihood_is_exact() {
-    for kind in [Kind::Binary, Kind::Spin, Kind::Potts { q: 3 }, Kind::Binomial { n: 3 }] {
+    let counts = [Kind::Binomial { n: 3 }, Kind::NegativeBinomial { shape: 12, n: 4 }];
+    for kind in [Kind::Binary, Kind::Spin, Kind::Potts { q: 3 }].into_iter().chain(counts) {
         let mut dice = Dice(14);
         let mut machine =
             Machine::semi_restricted(layer(kind, 3, &mut dice), layer(Kind::Binary, 2, &mut dice));

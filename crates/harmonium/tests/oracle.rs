@@ -116,6 +116,8 @@ pairs! {
     pairs_drelu: Kind::Drelu;
     pairs_binomial: Kind::Binomial { n: 3 };
     pairs_poisson: Kind::Poisson;
+    pairs_negative_binomial: Kind::NegativeBinomial { shape: 24, n: 5 };
+    pairs_negative_binomial_broad: Kind::NegativeBinomial { shape: 5, n: 7 };
 }
 
 fn generic(mut machine: Machine<f64>, seed: u64) -> Machine<f64> {

@@ -177,7 +177,8 @@ fn bridges_reach_a_distant_machine() {
 /// rows that start equal stay equal, and rows that start apart meet.
 #[test]
 fn coupled_chains_are_chains() {
-    for kind in [Kind::Binary, Kind::Spin, Kind::Potts { q: 3 }, Kind::Binomial { n: 2 }] {
+    let counts = [Kind::Binomial { n: 2 }, Kind::NegativeBinomial { shape: 12, n: 3 }];
+    for kind in [Kind::Binary, Kind::Spin, Kind::Potts { q: 3 }].into_iter().chain(counts) {
         let d = &mut Dice(50);
         let machine = generic(Machine::rbm(layer(kind, 3, d), layer(Kind::Binary, 2, d)), 7, 0.8);
         let table = twin(&machine, 1.0).probabilities();

@@ -191,7 +191,7 @@ fn best(kind: Kind, mean: &[f64]) -> f64 {
             }
         }
         Kind::Potts { .. } => top() as f64,
-        Kind::Binomial { .. } | Kind::Poisson => mean[0].round(),
+        kind if kind.is_count() => mean[0].round(),
         _ => mean[0],
     }
 }

@@ -95,7 +95,7 @@ impl Plan {
                     Kind::Binary | Kind::Spin | Kind::Binomial { .. } => 1.0,
                     Kind::Gaussian => 5.0,
                     Kind::Potts { .. } | Kind::Poisson => 10.0,
-                    Kind::Relu => 40.0,
+                    Kind::Relu | Kind::NegativeBinomial { .. } => 40.0,
                     Kind::Drelu => 80.0,
                 };
                 each * machine.layer(l).width() as f64

@@ -170,7 +170,7 @@ impl Description {
         let dtype = self.precision.dtype();
         let mut widths = Vec::new();
         for l in &self.layers {
-            if let Kind::Potts { q: 0 } | Kind::Binomial { n: 0 } = l.kind {
+            if !l.kind.has_states() {
                 return Err(format!("the units of layer `{}` have no state", l.name));
             }
             let width = l.units.checked_mul(l.kind.columns());

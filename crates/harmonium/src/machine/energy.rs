@@ -7,7 +7,7 @@ use ndarray::Array2;
 impl<T: Real> Machine<T> {
     /// $E(x)$ of each row, in nats; all layers must be held.
     ///
-    /// The multiplicities of Binomial and Poisson states belong to the measure, not to the energy; see
+    /// The multiplicities of counts belong to the measure, not to the energy; see
     /// [`Tempered::log_weight`](super::Tempered::log_weight).
     ///
     /// # Errors

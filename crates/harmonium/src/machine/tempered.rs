@@ -10,7 +10,7 @@ use std::borrow::Cow;
 ///
 /// The energy is linear in the parameters, so an inverse temperature is nothing but scaled parameters: the
 /// layers are scaled copies and inputs are multiplied by β on their way. The reference measure ν (the
-/// multiplicities of Binomial and Poisson units) is not tempered.
+/// multiplicities of counts) is not tempered.
 ///
 /// [`Machine::between`] makes the same kind of view on the way from other layers without couplings to the
 /// machine: its layers are mixtures, its couplings are scaled by β.

@@ -1,5 +1,6 @@
 //! The base model of an annealing path: the machine's units on their own, matched to the data.
 
+use crate::units::NegativeBinomial;
 use crate::{Batch, Error, Kind, Layer, Machine, Real, Result, Role, States};
 use ndarray::Array2;
 
@@ -92,6 +93,9 @@ fn matched<T: Real>(layer: &Layer<T>, x: &Batch<T>) -> Layer<T> {
             Kind::Binomial { n } => vec![logit(sum, rows * f64::from(n))],
             Kind::Potts { .. } => vec![((sum + 1.0) / (rows + q)).ln()],
             Kind::Poisson => vec![((sum + 0.5) / (rows + 1.0)).ln()],
+            Kind::NegativeBinomial { shape, n } => {
+                vec![NegativeBinomial::new(shape, n).theta((sum + 0.5) / (rows + 1.0))]
+            }
             Kind::Relu => {
                 let gamma = layer.params()[[1, j]].f64();
                 vec![relu_theta(gamma, (sum + 0.1 / gamma.sqrt()) / (rows + 0.1)), gamma]

@@ -218,5 +218,9 @@ fn variance<T: Real>(kind: Kind, stats: &Array2<T>, j: usize) -> f64 {
         // Of the measure alone: the moments do not hold the second one.
         Kind::Binomial { n } => m * (1.0 - m / f64::from(n)),
         Kind::Poisson => m,
+        // No count up to n has a larger one than m(n − m).
+        Kind::NegativeBinomial { shape, n } => {
+            m * (1.0 + 16.0 * m / f64::from(shape)).min(f64::from(n) - m)
+        }
     }
 }

@@ -4,7 +4,7 @@ use super::Data;
 use super::white::{Normal, set_normal};
 use crate::estimate::{RcmParams, low_rank_start};
 use crate::sample::purpose;
-use crate::units::Form;
+use crate::units::{Form, NegativeBinomial};
 use crate::{Batch, Bits, Error, Key, Kind, Machine, Real, Result, Role};
 use harmonium_kernels::{Stream, bits};
 use ndarray::{Array1, Array2, Axis};
@@ -194,6 +194,10 @@ pub(super) fn fitted<T: Real>(kind: Kind, m: &Marginals) -> Array2<T> {
                 p[[0, j]] = T::of(logit(m.sum[j], f64::from(n) * total));
             }
             Kind::Poisson => p[[0, j]] = T::of(((m.sum[j] + 0.5) / (total + 0.5)).ln()),
+            Kind::NegativeBinomial { shape, n } => {
+                let mean = (m.sum[j] + 0.5) / (total + 0.5);
+                p[[0, j]] = T::of(NegativeBinomial::new(shape, n).theta(mean));
+            }
             Kind::Gaussian => {
                 p[[0, j]] = T::of(mean / variance);
                 p[[1, j]] = T::of(1.0 / variance);

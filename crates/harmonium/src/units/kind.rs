@@ -31,6 +31,15 @@ pub enum Kind {
     },
     /// {0, 1, 2 …}; $E = -\theta x$ over the measure $1/x!$.
     Poisson,
+    /// {0, 1 … n}; $E = -\theta x$ over the measure $\binom{x+r-1}{x}$ with r = `shape`/16: counts whose variance
+    /// $m + m^2/r$ exceeds their mean m. The bound n, far above the counts of the data, makes Z finite whatever the
+    /// units are coupled to; where θ + I is close to zero or above, a mean costs a sum over it.
+    NegativeBinomial {
+        /// r in sixteenths: few sixteenths are broad, many come close to Poisson.
+        shape: u32,
+        /// Largest count.
+        n: u32,
+    },
 }
 
 /// How the states of a kind are kept.
@@ -46,7 +55,7 @@ pub enum Form {
 
 impl Kind {
     /// Every kind once, with small parameters where a kind has some: for tests and listings.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Binary,
         Self::Spin,
         Self::Potts { q: 3 },
@@ -55,6 +64,7 @@ impl Kind {
         Self::Drelu,
         Self::Binomial { n: 3 },
         Self::Poisson,
+        Self::NegativeBinomial { shape: 24, n: 5 },
     ];
 
     /// Names of the parameter arrays, in the order of the rows of a layer's parameters.
@@ -74,9 +84,19 @@ impl Kind {
         }
     }
 
+    /// Whether the states are counts, whose measure is not 1.
+    pub fn is_count(self) -> bool {
+        matches!(self, Self::Binomial { .. } | Self::Poisson | Self::NegativeBinomial { .. })
+    }
+
     /// Whether a unit of this kind can be in any state at all.
-    pub(crate) fn has_states(self) -> bool {
-        !matches!(self, Self::Potts { q: 0 } | Self::Binomial { n: 0 })
+    pub fn has_states(self) -> bool {
+        match self {
+            Self::Potts { q } => q > 0,
+            Self::Binomial { n } => n > 0,
+            Self::NegativeBinomial { shape, n } => shape > 0 && n > 0,
+            _ => true,
+        }
     }
 
     /// Number of states of one unit, or `None` when there are infinitely many.
@@ -84,7 +104,7 @@ impl Kind {
         match self {
             Self::Binary | Self::Spin => Some(2),
             Self::Potts { q } => Some(q),
-            Self::Binomial { n } => Some(n.saturating_add(1)),
+            Self::Binomial { n } | Self::NegativeBinomial { n, .. } => Some(n.saturating_add(1)),
             _ => None,
         }
     }
@@ -93,8 +113,8 @@ impl Kind {
     pub fn form(self) -> Form {
         match self {
             Self::Binary | Self::Spin => Form::Bits,
-            Self::Potts { .. } | Self::Binomial { .. } | Self::Poisson => Form::Codes,
             Self::Gaussian | Self::Relu | Self::Drelu => Form::Reals,
+            _ => Form::Codes,
         }
     }
 
@@ -114,7 +134,9 @@ impl Kind {
             Self::Potts { q } => format!("a whole number from 0 to {}", q.saturating_sub(1)),
             Self::Gaussian | Self::Drelu => "a finite number".into(),
             Self::Relu => "a finite number that is not negative".into(),
-            Self::Binomial { n } => format!("a whole number from 0 to {n}"),
+            Self::Binomial { n } | Self::NegativeBinomial { n, .. } => {
+                format!("a whole number from 0 to {n}")
+            }
             Self::Poisson => format!("a whole number from 0 to {}", u32::MAX),
         }
     }
@@ -128,7 +150,7 @@ impl Kind {
             Self::Potts { q } => q > 0 && whole(q - 1),
             Self::Gaussian | Self::Drelu => x.is_finite(),
             Self::Relu => x.is_finite() && x >= 0.0,
-            Self::Binomial { n } => whole(n),
+            Self::Binomial { n } | Self::NegativeBinomial { n, .. } => whole(n),
             Self::Poisson => whole(u32::MAX),
         }
     }
@@ -145,6 +167,9 @@ impl fmt::Display for Kind {
             Self::Drelu => f.write_str("dReLU"),
             Self::Binomial { n } => write!(f, "Binomial({n})"),
             Self::Poisson => f.write_str("Poisson"),
+            Self::NegativeBinomial { shape, n } => {
+                write!(f, "NegativeBinomial(r={}, n={n})", f64::from(*shape) / 16.0)
+            }
         }
     }
 }

@@ -18,7 +18,7 @@ impl<T: Real> Layer<T> {
     /// `n` units with every θ zero and every γ one.
     ///
     /// # Panics
-    /// If the units would have no states: `Potts { q: 0 }` or `Binomial { n: 0 }`.
+    /// If the units would have no states: `Potts { q: 0 }`, counts up to `n: 0`, or `shape: 0`.
     pub fn new(kind: Kind, n: usize) -> Self {
         assert!(kind.has_states(), "units of kind {kind} have no states");
         let mut params = Array2::zeros((kind.params().len(), n * kind.columns()));

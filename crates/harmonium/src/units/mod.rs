@@ -19,6 +19,7 @@ mod given;
 mod half_line;
 mod kind;
 mod layer;
+mod negative_binomial;
 mod one;
 mod poisson;
 mod potts;
@@ -30,6 +31,7 @@ mod stats;
 
 pub use kind::{Form, Kind};
 pub use layer::Layer;
+pub(crate) use negative_binomial::NegativeBinomial;
 
 use ndarray::Array2;
 use rand::Rng;
@@ -108,6 +110,9 @@ macro_rules! per_kind {
             $crate::Kind::Drelu => $crate::units::scalar::$f($crate::units::drelu::Drelu, $($arg),*),
             $crate::Kind::Binomial { n } => $crate::units::scalar::$f($crate::units::binomial::Binomial { n }, $($arg),*),
             $crate::Kind::Poisson => $crate::units::scalar::$f($crate::units::poisson::Poisson, $($arg),*),
+            $crate::Kind::NegativeBinomial { shape, n } => {
+                $crate::units::scalar::$f($crate::units::NegativeBinomial::new(shape, n), $($arg),*)
+            }
             $crate::Kind::Potts { q } => { let $q = q as usize; $potts }
         }
     };

@@ -1,7 +1,7 @@
 //! Energies and sufficient moments of a layer's states.
 
 use super::batch::{block_sum, row_blocks};
-use super::{Kind, Layer, per_kind, potts, row};
+use super::{Layer, per_kind, potts, row};
 use crate::{Batch, Bits, Real};
 use ndarray::Array2;
 
@@ -44,9 +44,9 @@ impl<T: Real> Layer<T> {
         });
     }
 
-    /// Adds $\ln\nu(x)$ of each row to `out`: zero but for Binomial and Poisson units.
+    /// Adds $\ln\nu(x)$ of each row to `out`: zero but for counts.
     pub fn add_log_measure(&self, x: &Batch<T>, out: &mut [f64]) {
-        if !matches!(self.kind(), Kind::Binomial { .. } | Kind::Poisson) {
+        if !self.kind().is_count() {
             return;
         }
         row_blocks(out, 1, |_, first, out| {

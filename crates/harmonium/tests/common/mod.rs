@@ -83,6 +83,9 @@ pub fn twin<T: Real>(machine: &Machine<T>, beta: f64) -> oracle::Machine {
         Kind::Drelu => oracle::Kind::DRelu,
         Kind::Binomial { n } => oracle::Kind::Binomial { n: n as usize },
         Kind::Poisson => oracle::Kind::Poisson,
+        Kind::NegativeBinomial { shape, n } => {
+            oracle::Kind::NegativeBinomial { shape: shape as usize, n: n as usize }
+        }
         other => panic!("no oracle row for {other}"),
     };
     oracle::Machine {

@@ -1,0 +1,144 @@
+//! What the units of count columns are: the kind under which the training values are most probable.
+
+use harmonium::{Batch, Kind, Layer};
+use harmonium_data::{self as hd, Block, Table, Values};
+use ndarray::{Array2, array};
+use std::collections::BTreeMap;
+
+/// Counts up to this may be binomial: their largest value is then a property of the source.
+const LARGEST_BINOMIAL: u32 = 64;
+
+/// Counts up to this may be negative binomial: near the end of their range a mean costs a sum over all states.
+const LARGEST_NEGATIVE_BINOMIAL: u32 = 1 << 16;
+
+/// Nats per row and column by which a kind must be better than a simpler one.
+const WORTH: f64 = 0.01;
+
+/// How often each count occurs among the known entries of a column.
+pub type Histogram = BTreeMap<u32, u64>;
+
+/// What is said and what must hold of the units of count columns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CountUnits {
+    /// The kind that is asked for.
+    pub wish: Option<Kind>,
+    /// Whether they are coupled to units without bounds, or among themselves: a Poisson unit may then run away.
+    pub bounded: bool,
+}
+
+/// The histograms of the columns of each block of a table; none where they are no counts.
+pub(crate) fn histograms(table: &Table) -> Vec<Vec<Histogram>> {
+    let of = |block: &Block| match (block.kind, &block.values) {
+        (hd::Kind::Count, Values::Codes(codes)) => (0..block.cols())
+            .map(|j| {
+                let mut seen = Histogram::new();
+                (0..codes.rows())
+                    .filter(|&r| !block.is_missing(r, j))
+                    .for_each(|r| *seen.entry(codes.get(r, j)).or_default() += 1);
+                seen
+            })
+            .collect(),
+        _ => vec![],
+    };
+    table.blocks().iter().map(of).collect()
+}
+
+/// The kind of units for columns with these histograms, all of one kind because they are one layer: the one under which
+/// the counts, each column on its own, are most probable. Poisson units go before binomial ones and these before negative
+/// binomial ones where that costs no more than a hundredth of a nat.
+pub(crate) fn count_kind(columns: &[Histogram], bounded: bool) -> Kind {
+    let largest = columns.iter().filter_map(|h| h.keys().next_back()).max().map_or(1, |&n| n.max(1));
+    let fit = |kind: Kind| columns.iter().map(|h| log_likelihood(kind, h)).sum::<f64>();
+    let mut candidates = Vec::new();
+    if !bounded || largest > LARGEST_NEGATIVE_BINOMIAL {
+        candidates.push(Kind::Poisson);
+    }
+    if largest <= LARGEST_BINOMIAL {
+        candidates.push(Kind::Binomial { n: largest });
+    }
+    if largest <= LARGEST_NEGATIVE_BINOMIAL {
+        // r = 1/16, 1/8 … 64
+        let broad = (0..=10).map(|k| {
+            let kind = Kind::NegativeBinomial { shape: 1 << k, n: far_above(largest) };
+            (kind, fit(kind))
+        });
+        candidates.extend(broad.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(kind, _)| kind));
+    }
+    let worth = WORTH * columns.len() as f64;
+    let better = |best: Kind, kind: Kind| if fit(kind) > fit(best) + worth { kind } else { best };
+    candidates.into_iter().reduce(better).unwrap_or(Kind::Poisson)
+}
+
+/// A bound that a fitted unit does not feel.
+fn far_above(largest: u32) -> u32 {
+    (8 * (largest + 1)).next_power_of_two()
+}
+
+/// The mean log-likelihood of a column under units of a kind that have its mean.
+fn log_likelihood(kind: Kind, seen: &Histogram) -> f64 {
+    let rows = seen.values().sum::<u64>() as f64;
+    if rows == 0.0 {
+        return 0.0;
+    }
+    let mean = seen.iter().map(|(&x, &c)| f64::from(x) * c as f64).sum::<f64>() / rows;
+    // A column that is constant at either end of the range has no finite parameter.
+    let least = 1e-9;
+    let theta = match kind {
+        Kind::Binomial { n } => {
+            let p = (mean / f64::from(n)).clamp(least, 1.0 - least);
+            (p / (1.0 - p)).ln()
+        }
+        Kind::NegativeBinomial { shape, .. } => -(f64::from(shape) / 16.0 / mean.max(least)).ln_1p(),
+        _ => mean.max(least).ln(),
+    };
+    let layer = Layer::with_params(kind, array![[theta]]).expect("a finite parameter");
+    let values: Vec<u32> = seen.keys().copied().collect();
+    let mut log_p = vec![0.0; values.len()];
+    let values = Array2::from_shape_vec((log_p.len(), 1), values).expect("one column");
+    layer.add_log_measure(&Batch::Codes(values), &mut log_p);
+    let mut cgf = [0.0];
+    layer.add_cgf(&array![[0.0]], &mut cgf);
+    let each =
+        seen.iter().zip(log_p).map(|((&x, &c), log_nu)| c as f64 * (theta * f64::from(x) + log_nu));
+    each.sum::<f64>() / rows - cgf[0]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Expected counts of 10 000 rows, given ratios p(x+1)/p(x).
+    fn column(last: u32, ratio: impl Fn(f64) -> f64) -> Histogram {
+        let mut p = vec![1.0];
+        (0..last).for_each(|x| p.push(p[x as usize] * ratio(f64::from(x))));
+        let sum: f64 = p.iter().sum();
+        let of = |(x, p): (usize, &f64)| (x as u32, (1e4 * p / sum).round() as u64);
+        p.iter().enumerate().map(of).filter(|(_, c)| *c > 0).collect()
+    }
+
+    #[test]
+    fn each_distribution_is_known_again() {
+        let poisson = column(60, |x| 4.0 / (x + 1.0));
+        let binomial = column(12, |x| (12.0 - x) / (x + 1.0) * 2.0);
+        let broad = column(200, |x| (x + 2.0) / (x + 1.0) * 0.6);
+        let broader = column(900, |x| (x + 0.25) / (x + 1.0) * 0.95);
+        let kind = |h: &Histogram| count_kind(&[h.clone()], false);
+        assert_eq!(kind(&poisson), Kind::Poisson);
+        assert_eq!(kind(&binomial), Kind::Binomial { n: 12 });
+        assert!(matches!(kind(&broad), Kind::NegativeBinomial { shape: 32, n: 128.. }));
+        assert!(matches!(kind(&broader), Kind::NegativeBinomial { shape: 4, .. }));
+        // One layer has one kind: what is lost on the one column is less than what is won on the other.
+        let both = count_kind(&[poisson.clone(), broad], false);
+        assert!(matches!(both, Kind::NegativeBinomial { .. }), "{both}");
+        // Where Poisson units might run away, they become negative binomial ones that come close to them.
+        let held = count_kind(&[poisson], true);
+        assert!(matches!(held, Kind::NegativeBinomial { shape: 1024, .. }), "{held}");
+    }
+
+    #[test]
+    fn columns_without_spread_are_binomial() {
+        let constant = |x: u32| count_kind(&[Histogram::from([(x, 50)])], true);
+        assert_eq!([constant(0), constant(7)], [1, 7].map(|n| Kind::Binomial { n }));
+        assert_eq!(count_kind(&[Histogram::new()], false), Kind::Poisson);
+    }
+}
