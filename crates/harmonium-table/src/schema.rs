@@ -23,6 +23,8 @@ struct KeptColumns {
     categories: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     binarize: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    format: Option<String>,
 }
 
 fn numbered(name: &str) -> Option<(&str, usize)> {
@@ -37,10 +39,13 @@ pub fn schema_to_json(schema: &Schema) -> String {
     let mut columns: Vec<KeptColumns> = Vec::new();
     for c in &schema.columns {
         let binarize = c.binarize.map(|b| b.to_string());
+        let format = Some(&c.format).filter(|f| !f.is_plain()).map(ToString::to_string);
         if let Some(last) = columns.last_mut() {
             let count = last.count.unwrap_or(1);
             let next = numbered(&last.name).map(|(stem, n)| (stem, n + count));
-            let same = last.kind == c.kind.name() && last.categories[..] == c.categories[..];
+            let same = last.kind == c.kind.name()
+                && last.categories[..] == c.categories[..]
+                && last.format == format;
             if same && last.binarize == binarize && next.is_some() && next == numbered(&c.name) {
                 last.count = Some(count + 1);
                 continue;
@@ -52,6 +57,7 @@ pub fn schema_to_json(schema: &Schema) -> String {
             kind: c.kind.name().into(),
             categories: c.categories.to_vec(),
             binarize,
+            format,
         });
     }
     serde_json::to_string(&Kept { shape: schema.shape, columns }).expect("texts and numbers only")
@@ -69,6 +75,7 @@ pub fn schema_from_json(text: &str) -> Result<Schema> {
         let categories: Arc<[String]> = c.categories.into();
         let kind: hd::Kind = c.kind.parse().map_err(bad)?;
         let binarize = c.binarize.map(|b| b.parse()).transpose().map_err(bad)?;
+        let format: hd::CellFormat = c.format.map_or(Ok(Default::default()), |f| f.parse()).map_err(bad)?;
         let count = c.count.unwrap_or(1);
         // A count is believed only as far as a machine could have as many units.
         if count > 1 << 24 {
@@ -79,8 +86,8 @@ pub fn schema_from_json(text: &str) -> Result<Schema> {
                 (Some(_), Some((stem, n))) => format!("{stem}{}", n + i),
                 _ => c.name.clone(),
             };
-            let categories = categories.clone();
-            schema.columns.push(Column { name, kind, categories, binarize });
+            let (categories, format) = (categories.clone(), format.clone());
+            schema.columns.push(Column { categories, binarize, format, ..Column::new(name, kind) });
         }
     }
     Ok(schema)
@@ -101,9 +108,12 @@ mod tests {
         }));
         columns.push(Column::new("x01", hd::Kind::Real));
         columns.push(Column::new("x02", hd::Kind::Real));
+        for (i, format) in ["%Y-%m-%d", "$1,234.56", "whole", "whole"].iter().enumerate() {
+            columns.push(Column::new(format!("f{i}"), hd::Kind::Real).with_format(format.parse().unwrap()));
+        }
         let schema = Schema { columns, shape: Some([2, 2]) };
         let text = schema_to_json(&schema);
         assert_eq!(schema_from_json(&text).unwrap(), schema);
-        assert!(text.len() < 500, "{text}");
+        assert!(text.len() < 700, "{text}");
     }
 }

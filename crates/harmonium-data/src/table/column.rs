@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::Binarize;
+use crate::{Binarize, CellFormat};
 
 /// What the entries of a column mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -87,17 +87,31 @@ pub struct Column {
     pub categories: Arc<[String]>,
     /// How numbers become 0 and 1 (binary and spin columns only).
     pub binarize: Option<Binarize>,
+    /// How its numbers are written (real and count columns only).
+    pub format: CellFormat,
 }
 
 impl Column {
     /// A column without categories.
     pub fn new(name: impl Into<String>, kind: Kind) -> Self {
-        Self { name: name.into(), kind, categories: Arc::default(), binarize: None }
+        Self {
+            name: name.into(),
+            kind,
+            categories: Arc::default(),
+            binarize: None,
+            format: CellFormat::PLAIN,
+        }
     }
 
     /// The same column with these categories.
     pub fn with_categories(mut self, categories: Arc<[String]>) -> Self {
         self.categories = categories;
+        self
+    }
+
+    /// The same column with its numbers written in this form.
+    pub fn with_format(mut self, format: CellFormat) -> Self {
+        self.format = format;
         self
     }
 }
