@@ -35,6 +35,8 @@ class Column:
     kind: str
     categories: tuple[str, ...] = ()
     binarize: str | None = None
+    #: How numbers are written in text: ``"%Y-%m-%d"``, ``"$1,234.56"``, ``"whole"``; ``None`` as programs write them.
+    format: str | None = None
 
 
 @dataclass(frozen=True)
@@ -62,13 +64,14 @@ class Schema:
         """The schema as ``harmonium --schema`` reads it."""
         lines = [] if self.shape is None else [f"shape = [{self.shape[0]}, {self.shape[1]}]"]
         lines.append("[columns]")
-        lines += [f"{_quoted(c.name)} = {_line(c.kind, c.categories, c.binarize)}" for c in self.columns]
+        lines += [f"{_quoted(c.name)} = {_line(c.kind, c.categories, c.binarize, c.format)}" for c in self.columns]
         return "\n".join(lines) + "\n"
 
     def to_json(self) -> str:
         """The schema as it is kept in a model file: neighbours that differ only in their number are one entry."""
         columns = [
-            {"name": c.name, "kind": c.kind, "categories": c.categories, "binarize": c.binarize} for c in self.columns
+            {"name": c.name, "kind": c.kind, "categories": c.categories, "binarize": c.binarize, "format": c.format}
+            for c in self.columns
         ]
         return _core.pack_schema(json.dumps({"shape": self.shape, "columns": columns}))
 
@@ -81,7 +84,9 @@ class Schema:
     def _of(cls, text: str) -> Schema:
         """The schema of the JSON of all its columns."""
         raw = json.loads(text)
-        columns = [Column(c["name"], c["kind"], tuple(c["categories"]), c["binarize"]) for c in raw["columns"]]
+        columns = [
+            Column(c["name"], c["kind"], tuple(c["categories"]), c["binarize"], c["format"]) for c in raw["columns"]
+        ]
         return cls(tuple(columns), None if raw["shape"] is None else (raw["shape"][0], raw["shape"][1]))
 
 
@@ -89,7 +94,7 @@ def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def _line(kind: str | None, categories: Any, binarize: Any) -> str:
+def _line(kind: str | None, categories: Any, binarize: Any, format: Any = None) -> str:
     parts = [] if kind is None else [f"kind = {_quoted(str(kind))}"]
     if categories:
         parts.append(f"categories = [{', '.join(_quoted(str(c)) for c in categories)}]")
@@ -98,6 +103,8 @@ def _line(kind: str | None, categories: Any, binarize: Any) -> str:
             parts.append(f"binarize = {float(binarize)!r}")
         except ValueError:
             parts.append(f"binarize = {_quoted(str(binarize))}")
+    if format is not None:
+        parts.append(f"format = {_quoted(str(format))}")
     return "{ " + ", ".join(parts) + " }"
 
 
@@ -111,9 +118,9 @@ def overrides(schema: SchemaLike | None, label: str | None = None, binarize: Any
         lines.append("[columns]")
         for name, kind in (schema or {}).items():
             if isinstance(kind, Column):
-                lines.append(f"{_quoted(name)} = {_line(kind.kind, kind.categories, kind.binarize)}")
+                lines.append(f"{_quoted(name)} = {_line(kind.kind, kind.categories, kind.binarize, kind.format)}")
             elif isinstance(kind, Mapping):
-                line = _line(kind.get("kind"), kind.get("categories"), kind.get("binarize"))
+                line = _line(kind.get("kind"), kind.get("categories"), kind.get("binarize"), kind.get("format"))
                 lines.append(f"{_quoted(name)} = {line}")
             else:
                 lines.append(f"{_quoted(name)} = {_quoted(str(kind))}")
@@ -248,7 +255,7 @@ def table(
     >>> pandas = __import__("pytest").importorskip("pandas")
     >>> frame = pandas.DataFrame({"smoker": ["yes", "no", "yes"], "height": [1.7, None, 1.82]})
     >>> hm.table(frame).schema.columns[0]
-    Column(name='smoker', kind='binary', categories=('no', 'yes'), binarize=None)
+    Column(name='smoker', kind='binary', categories=('no', 'yes'), binarize=None, format=None)
     """
     if not is_frame(frame):
         raise TypeError(f"{name}: expected a frame of pandas or polars, got {type(frame).__name__}")

@@ -66,6 +66,16 @@ pub(crate) trait Cells {
         }
     }
 
+    /// The entry as it was written in a text file, missing or not.
+    fn word(&self, _row: usize, _col: usize) -> Option<&str> {
+        None
+    }
+
+    /// Whether semicolons separate the entries, as where commas are decimal points.
+    fn semicolons(&self) -> bool {
+        false
+    }
+
     /// The number of rows before this grid, when it is one block of a stream.
     fn first_row(&self) -> usize {
         0
@@ -77,22 +87,42 @@ pub(crate) trait Cells {
     }
 }
 
-/// The number that a word of a text file stands for; `true` and `false` are 1 and 0.
+/// The number that a word of a text file stands for.
 pub(crate) fn parse_number(word: &str) -> Option<f64> {
-    // The first byte decides for most words, and keeps `inf` and `nan` words of other meaning away.
+    // The first byte decides for most words, and keeps `nan` words of other meaning away.
     match word.as_bytes().first()? {
         b'0'..=b'9' | b'+' | b'-' | b'.' => word.parse().ok(),
-        b't' | b'T' if word.eq_ignore_ascii_case("true") => Some(1.0),
-        b'f' | b'F' if word.eq_ignore_ascii_case("false") => Some(0.0),
-        b'i' | b'I' if word.eq_ignore_ascii_case("inf") => Some(f64::INFINITY),
+        b'i' | b'I' if ["inf", "infinity"].iter().any(|name| word.eq_ignore_ascii_case(name)) => {
+            Some(f64::INFINITY)
+        }
         _ => None,
     }
+}
+
+/// The same where a number is wanted: `true` and `false` are 1 and 0.
+pub(crate) fn lenient_number(word: &str) -> Option<f64> {
+    parse_number(word).or_else(|| match crate::schema::order::truth(word) {
+        Some((0, truth)) => Some(f64::from(u8::from(truth))),
+        _ => None,
+    })
+}
+
+/// Whether a word is a code rather than a number: digits with a leading zero.
+pub(crate) fn is_code(word: &str) -> bool {
+    word.len() > 1 && word.starts_with('0') && word.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Whether a word of a text file stands for a missing entry.
 pub(crate) fn is_missing(word: &str, also: &[String]) -> bool {
     word.is_empty()
-        || (word.len() <= 4
-            && ["NA", "N/A", "NaN", "null"].iter().any(|name| word.eq_ignore_ascii_case(name)))
+        || (word.len() <= 4 && MISSING.iter().any(|name| word.eq_ignore_ascii_case(name)))
         || also.iter().any(|name| name == word)
+}
+
+const MISSING: [&str; 7] = ["NA", "N/A", "NaN", "null", "?", "#N/A", "<NA>"];
+
+/// Whether a word stands for a missing entry where everything else is a number; among words it may mean something.
+pub(crate) fn is_gap(word: &str) -> bool {
+    const GAPS: [&str; 9] = ["-", "--", "–", ".", "none", "nil", "unknown", "missing", "n.a."];
+    word.len() <= 7 && GAPS.iter().any(|name| word.eq_ignore_ascii_case(name))
 }

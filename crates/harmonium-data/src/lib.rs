@@ -55,6 +55,7 @@
 mod cells;
 mod embedded;
 mod error;
+mod format;
 mod generate;
 mod load;
 mod name;
@@ -69,14 +70,15 @@ mod write;
 
 pub use embedded::{DIGITS_THRESHOLD, digits, mnist};
 pub use error::{Error, Place, Result};
+pub use format::CellFormat;
 pub use generate::{Generator, Teacher};
-pub use load::{ReadOptions, load, load_all, load_like, read_bytes, read_csv, read_weights};
+pub use load::{ReadOptions, describe, load, load_all, load_like, read_bytes, read_csv, read_weights};
 pub use name::{DataName, Entry, Format, Source, catalogue};
 pub use read::Alphabet;
 #[cfg(feature = "hdf5")]
 pub use read::hdf5::{Holds, holds as hdf5_holds};
 pub use reweight::identity_weights;
-pub use schema::{Binarize, Curve, Group, Overrides, Schema, Transform};
+pub use schema::{Binarize, Curve, Finding, Group, Overrides, Reason, Schema, Transform};
 pub use shield::{is_shielded, shielded};
 pub use split::{Dataset, Split};
 pub use stream::RowBlocks;

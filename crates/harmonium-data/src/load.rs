@@ -8,6 +8,7 @@ use crate::cells::{Cell, Cells};
 use crate::read::blocks::{BlockSource, NpySource};
 use crate::read::{self, Grid, Part};
 use crate::schema::infer::infer;
+use crate::schema::{Finding, Reason};
 use crate::table::build::build;
 use crate::{
     Alphabet, Column, DataName, Dataset, Error, Format, Kind, Overrides, Place, Result, RowBlocks,
@@ -31,7 +32,8 @@ pub struct ReadOptions {
     pub reweight: Option<f64>,
     /// Threads for comparing sequences; the weights do not depend on it.
     pub threads: usize,
-    /// Whether real numbers of files that are read in blocks are kept in single precision, in half the memory.
+    /// Whether real numbers of files that are read in blocks are kept in single precision, in half the memory; not where
+    /// it would lose digits: beyond a million, or where they differ by less than a thousandth of their mean.
     pub single: bool,
 }
 
@@ -52,10 +54,16 @@ impl Default for ReadOptions {
 
 /// Reads the data of this name (see [`DataName`]), in parts when it has some.
 pub fn load(name: &str, options: &ReadOptions) -> Result<Dataset> {
+    Ok(describe(name, options)?.0)
+}
+
+/// The same, with what was found out about each column of the schema.
+pub fn describe(name: &str, options: &ReadOptions) -> Result<(Dataset, Vec<Finding>)> {
     let name = DataName::parse(name)?;
     if let Some(rows) = block_rows(&name)? {
         let mut blocks = RowBlocks::open(&name.text, rows, options)?;
-        return Ok(Dataset::whole(blocks.read_all()?));
+        let table = blocks.read_all()?;
+        return Ok((Dataset::whole(table), blocks.findings));
     }
     match made(&name, options.seed)? {
         Some(set) => retype(set, &options.overrides, options.seed, &name.text),
@@ -120,7 +128,7 @@ pub fn load_like(name: &str, schema: &Arc<Schema>, options: &ReadOptions) -> Res
 /// Reads a csv table from any reader; `place` names it in messages.
 pub fn read_csv(input: impl Read, place: &str, options: &ReadOptions) -> Result<Dataset> {
     let grids = read::text_table(input, Format::Csv, options, &Place::new(place))?;
-    typed(grids, options)
+    Ok(typed(grids, options)?.0)
 }
 
 /// Reads a file of a format that can be read from memory (all but Parquet, HDF5 and images).
@@ -131,7 +139,7 @@ pub fn read_bytes(
     options: &ReadOptions,
 ) -> Result<Dataset> {
     let grids = read::from_bytes(bytes, format, part, options, &Place::new(format.name()))?;
-    typed(grids, options)
+    Ok(typed(grids, options)?.0)
 }
 
 /// Row weights from a text file with one number per line.
@@ -181,9 +189,10 @@ fn grids(name: &DataName, options: &ReadOptions) -> Result<Vec<Grid>> {
 }
 
 /// Infers one schema for all parts and builds their tables.
-fn typed(grids: Vec<Grid>, options: &ReadOptions) -> Result<Dataset> {
+fn typed(grids: Vec<Grid>, options: &ReadOptions) -> Result<(Dataset, Vec<Finding>)> {
     let cells: Vec<&dyn Cells> = grids.iter().map(|grid| &*grid.cells).collect();
-    let schema = Arc::new(infer(&cells, &options.overrides)?);
+    let inferred = infer(&cells, &options.overrides)?;
+    let schema = Arc::new(inferred.schema);
     let mut parts: [Option<Table>; 3] = [None, None, None];
     for grid in &grids {
         check_known(&*grid.cells, &schema, &options.overrides)?;
@@ -191,7 +200,7 @@ fn typed(grids: Vec<Grid>, options: &ReadOptions) -> Result<Dataset> {
     }
     let [train, valid, test] = parts;
     match train {
-        Some(train) => Ok(Dataset { train, valid, test }),
+        Some(train) => Ok((Dataset { train, valid, test }, inferred.findings)),
         None => unreachable!("every reader gives a training part"),
     }
 }
@@ -224,9 +233,16 @@ pub(crate) fn check_known(cells: &dyn Cells, schema: &Schema, overrides: &Overri
 }
 
 /// Applies overrides to data that come with a schema.
-fn retype(set: Dataset, overrides: &Overrides, seed: u64, name: &str) -> Result<Dataset> {
+fn retype(
+    set: Dataset,
+    overrides: &Overrides,
+    seed: u64,
+    name: &str,
+) -> Result<(Dataset, Vec<Finding>)> {
     if overrides.is_empty() {
-        return Ok(set);
+        let declared = Finding { reason: Reason::Declared, range: None, instead: None };
+        let findings = vec![declared; set.train.schema.columns.len()];
+        return Ok((set, findings));
     }
     let parts = [(Part::Train, Some(set.train)), (Part::Valid, set.valid), (Part::Test, set.test)];
     let grids = parts

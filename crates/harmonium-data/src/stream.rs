@@ -4,7 +4,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::read::blocks::{BlockSource, NpySource};
-use crate::schema::infer::Profiler;
+use crate::schema::Finding;
+use crate::schema::infer::{Inferred, Profiler};
 use crate::table::build::build;
 use crate::{DataName, Error, Format, Overrides, Place, ReadOptions, Result, Schema, Source, Table};
 
@@ -20,6 +21,8 @@ pub struct RowBlocks {
     block_rows: usize,
     seed: u64,
     single: bool,
+    /// What was found out about the columns, unless they were known.
+    pub(crate) findings: Vec<Finding>,
 }
 
 impl RowBlocks {
@@ -27,9 +30,15 @@ impl RowBlocks {
     pub fn open(name: &str, block_rows: usize, options: &ReadOptions) -> Result<Self> {
         let mut source = open_source(name)?;
         check(&*source, block_rows)?;
-        let schema = infer(&mut *source, block_rows, &options.overrides)?;
-        let (schema, seed, single) = (Arc::new(schema), options.seed, options.single);
-        Ok(Self { source, schema, block_rows, seed, single })
+        let found = infer(&mut *source, block_rows, &options.overrides)?;
+        Ok(Self {
+            source,
+            schema: Arc::new(found.schema),
+            block_rows,
+            seed: options.seed,
+            single: options.single && !found.double,
+            findings: found.findings,
+        })
     }
 
     /// Opens a file whose columns are known.
@@ -43,8 +52,9 @@ impl RowBlocks {
         check(&*source, block_rows)?;
         let first = source.read(0..1)?;
         crate::load::check_known(&*first, schema, &options.overrides)?;
-        let (schema, seed, single) = (schema.clone(), options.seed, options.single);
-        Ok(Self { source, schema, block_rows, seed, single })
+        // Whether single precision would do is not known without reading everything once more.
+        let (schema, seed, single) = (schema.clone(), options.seed, false);
+        Ok(Self { source, schema, block_rows, seed, single, findings: Vec::new() })
     }
 
     /// What every column is.
@@ -107,8 +117,8 @@ fn check(source: &dyn BlockSource, block_rows: usize) -> Result<()> {
     }
 }
 
-/// Infers the schema in one pass over the file, two when words turn up after numbers.
-fn infer(source: &mut dyn BlockSource, block_rows: usize, overrides: &Overrides) -> Result<Schema> {
+/// Infers the schema in one pass over the file, more when words turn up after numbers or may be dates.
+fn infer(source: &mut dyn BlockSource, block_rows: usize, overrides: &Overrides) -> Result<Inferred> {
     let rows = source.rows();
     let first = source.read(range(0, block_rows, rows))?;
     let mut profiler = Profiler::new(&*first, overrides)?;

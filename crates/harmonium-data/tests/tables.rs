@@ -274,7 +274,9 @@ proptest! {
     fn bits_survive_csv(table in any_table()) {
         let mut text = Vec::new();
         harmonium_data::csv_to(&mut text, &table).unwrap();
-        let back = read_csv(&text[..], "t", &ReadOptions::default()).unwrap().train;
+        // A column that is always 0 would be ignored, were its kind not given.
+        let overrides = Overrides { default: Some(Kind::Binary), ..Overrides::default() };
+        let back = read_csv(&text[..], "t", &ReadOptions { overrides, ..ReadOptions::default() }).unwrap().train;
         let Values::Bits(bits) = &back.blocks()[0].values else { panic!("binary") };
         prop_assert_eq!(bits, table.blocks()[0].bits().unwrap());
     }

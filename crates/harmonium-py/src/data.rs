@@ -139,6 +139,7 @@ fn columns(schema: &Schema) -> String {
         json!({
             "name": c.name, "kind": c.kind.name(), "categories": c.categories[..],
             "binarize": c.binarize.map(|b| b.to_string()),
+            "format": Some(&c.format).filter(|f| !f.is_plain()).map(ToString::to_string),
         })
     });
     json!({"shape": schema.shape, "columns": columns.collect::<Vec<_>>()}).to_string()

@@ -25,6 +25,8 @@ struct KeptColumns {
     binarize: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     transform: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    format: Option<String>,
 }
 
 fn numbered(name: &str) -> Option<(&str, usize)> {
@@ -40,11 +42,15 @@ pub fn schema_to_json(schema: &Schema) -> String {
     for c in &schema.columns {
         let binarize = c.binarize.map(|b| b.to_string());
         let transform = c.transform.map(|t| t.to_string());
+        let format = Some(&c.format).filter(|f| !f.is_plain()).map(ToString::to_string);
         if let Some(last) = columns.last_mut() {
             let count = last.count.unwrap_or(1);
             let next = numbered(&last.name).map(|(stem, n)| (stem, n + count));
-            let same = last.kind == c.kind.name() && last.categories[..] == c.categories[..];
-            let same = same && last.binarize == binarize && last.transform == transform;
+            let same = last.kind == c.kind.name()
+                && last.categories[..] == c.categories[..]
+                && last.binarize == binarize
+                && last.transform == transform
+                && last.format == format;
             if same && next.is_some() && next == numbered(&c.name) {
                 last.count = Some(count + 1);
                 continue;
@@ -57,6 +63,7 @@ pub fn schema_to_json(schema: &Schema) -> String {
             categories: c.categories.to_vec(),
             binarize,
             transform,
+            format,
         });
     }
     serde_json::to_string(&Kept { shape: schema.shape, columns }).expect("texts and numbers only")
@@ -75,6 +82,7 @@ pub fn schema_from_json(text: &str) -> Result<Schema> {
         let kind: hd::Kind = c.kind.parse().map_err(bad)?;
         let binarize = c.binarize.map(|b| b.parse()).transpose().map_err(bad)?;
         let transform = c.transform.map(|t| t.parse()).transpose().map_err(bad)?;
+        let format: hd::CellFormat = c.format.map_or(Ok(Default::default()), |f| f.parse()).map_err(bad)?;
         let count = c.count.unwrap_or(1);
         // A count is believed only as far as a machine could have as many units.
         if count > 1 << 24 {
@@ -85,8 +93,9 @@ pub fn schema_from_json(text: &str) -> Result<Schema> {
                 (Some(_), Some((stem, n))) => format!("{stem}{}", n + i),
                 _ => c.name.clone(),
             };
-            let categories = categories.clone();
-            schema.columns.push(Column { name, kind, categories, binarize, transform });
+            let (categories, format) = (categories.clone(), format.clone());
+            let column = Column::new(name, kind);
+            schema.columns.push(Column { categories, binarize, format, transform, ..column });
         }
     }
     Ok(schema)
@@ -108,9 +117,12 @@ mod tests {
         columns.push(Column::new("x01", hd::Kind::Real));
         columns.push(Column::new("x02", hd::Kind::Real));
         columns[9].transform = Some(hd::Transform::fit((1..99).map(|i| f64::from(i).exp2().recip())));
+        for (i, format) in ["%Y-%m-%d", "$1,234.56", "whole", "whole"].iter().enumerate() {
+            columns.push(Column::new(format!("f{i}"), hd::Kind::Real).with_format(format.parse().unwrap()));
+        }
         let schema = Schema { columns, shape: Some([2, 2]) };
         let text = schema_to_json(&schema);
         assert_eq!(schema_from_json(&text).unwrap(), schema);
-        assert!(text.len() < 500, "{text}");
+        assert!(text.len() < 700, "{text}");
     }
 }

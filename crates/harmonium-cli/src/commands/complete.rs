@@ -103,7 +103,7 @@ impl CompleteArgs {
         let (machine, layout) = (&model.machine, &model.layout);
         let part = table.select(gaps)?;
         let (means, last) = marginals(machine, layout, &part, self.chains, self.sweeps, seed)?;
-        let mut filled = Vec::new();
+        let (schema, mut filled) = (table.schema().clone(), Vec::new());
         for (b, &l) in layout.layers.iter().enumerate() {
             let layer = machine.layer(l);
             let (q, kind) = (layer.kind().columns(), layer.kind());
@@ -117,7 +117,7 @@ impl CompleteArgs {
                         How::Sample => drawn[[i, j]],
                         How::Best => best(kind, &mean),
                     };
-                    set(&mut block.values, r, j, x);
+                    set(&mut block.values, r, j, schema.columns[block.columns[j]].format.nearest(x));
                     let p = probability(kind, &mean, x);
                     filled.push(Filled {
                         row: r,
@@ -209,7 +209,8 @@ fn set(values: &mut Values, r: usize, j: usize, x: f64) {
     match values {
         Values::Bits(bits) => bits.set(r, j, x > 0.0),
         Values::Codes(codes) => codes.set(r, j, x as u32),
-        // A filled number has no more digits than can be meant.
+        // A filled number has no more digits than can be meant; whole ones, dates among them, keep theirs.
+        Values::Reals(reals) if x.fract() == 0.0 => reals.set(r, j, x),
         Values::Reals(reals) => reals.set(r, j, format!("{x:.5e}").parse().unwrap_or(x)),
         Values::Singles(reals) => reals.set(r, j, x as f32),
     }

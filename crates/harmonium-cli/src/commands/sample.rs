@@ -259,7 +259,7 @@ fn parse_clamp(machine: &Machine, layout: &Layout, text: &str) -> Result<(usize,
         Kind::Spin => 2.0 * i as f64 - 1.0,
         _ => i as f64,
     });
-    let number = code.or(value.parse().ok().filter(|_| categories.is_empty()));
+    let number = code.or(columns[place].format.read(value).filter(|_| categories.is_empty()));
     match number.filter(|&x| kind.allows(x)) {
         Some(x) => Ok((l, unit, x)),
         None => {

@@ -3,14 +3,18 @@
 use std::borrow::Cow;
 use std::io::{BufRead, BufReader, Read};
 
-use crate::cells::{Cell, Cells, is_missing, parse_number};
+use crate::cells::{Cell, Cells, is_code, is_missing, parse_number};
 use crate::{Error, Place, Result};
+
+/// So many bytes of the first line show what separates the entries.
+const FIRST_LINE: u64 = 1 << 16;
 
 /// A text table in memory: all entries in one string.
 pub(crate) struct CsvCells {
     place: Place,
     names: Vec<String>,
     missing: Vec<String>,
+    semicolons: bool,
     text: String,
     rows: Vec<Row>,
     /// Ends of the entries, counted from the start of their row.
@@ -33,13 +37,14 @@ pub(crate) struct Dialect {
 impl CsvCells {
     pub(crate) fn read(input: impl Read, dialect: &Dialect, place: &Place) -> Result<Self> {
         let mut input = BufReader::new(input);
-        let delimiter = {
-            let start = input.fill_buf().map_err(Error::io(place, "read"))?;
-            dialect.delimiter.unwrap_or_else(|| guess_delimiter(start))
-        };
-        if input.buffer().starts_with(b"\xef\xbb\xbf") {
-            input.consume(3);
+        let mut start = Vec::new();
+        let mut line = input.by_ref().take(FIRST_LINE);
+        line.read_until(b'\n', &mut start).map_err(Error::io(place, "read"))?;
+        let delimiter = dialect.delimiter.unwrap_or_else(|| guess_delimiter(&start));
+        if start.starts_with(b"\xef\xbb\xbf") {
+            start.drain(..3);
         }
+        let input = std::io::Cursor::new(start).chain(input);
         let mut reader = csv::ReaderBuilder::new()
             .has_headers(false)
             .flexible(true)
@@ -50,6 +55,7 @@ impl CsvCells {
             place: place.clone(),
             names: Vec::new(),
             missing: dialect.missing.clone(),
+            semicolons: delimiter == b';',
             text: String::new(),
             rows: Vec::new(),
             ends: Vec::new(),
@@ -156,7 +162,7 @@ impl CsvCells {
         }
     }
 
-    fn word(&self, row: usize, col: usize) -> &str {
+    fn written(&self, row: usize, col: usize) -> &str {
         let at = row * self.names.len() + col;
         let from = if col == 0 { 0 } else { self.ends[at - 1] as usize };
         let start = self.rows[row].start;
@@ -178,24 +184,32 @@ impl Cells for CsvCells {
     }
 
     fn cell(&self, row: usize, col: usize) -> Cell<'_> {
-        let word = self.word(row, col);
+        let word = self.written(row, col);
         match word {
             "0" => Cell::Number(0.0),
             "1" => Cell::Number(1.0),
             _ if is_missing(word, &self.missing) => Cell::Missing,
-            _ => match parse_number(word) {
-                Some(value) => Cell::Number(value),
+            _ => match parse_number(word).filter(|_| !is_code(word)) {
+                Some(value) => Cell::number(value),
                 None => Cell::Text(Cow::Borrowed(word)),
             },
         }
     }
 
     fn text(&self, row: usize, col: usize) -> Cow<'_, str> {
-        let word = self.word(row, col);
+        let word = self.written(row, col);
         match is_missing(word, &self.missing) {
             true => Cow::Borrowed(""),
             false => Cow::Borrowed(word),
         }
+    }
+
+    fn word(&self, row: usize, col: usize) -> Option<&str> {
+        Some(self.written(row, col))
+    }
+
+    fn semicolons(&self) -> bool {
+        self.semicolons
     }
 
     fn locate(&self, row: usize) -> Place {
@@ -214,7 +228,15 @@ fn line_of(record: &csv::StringRecord, after: u64) -> u64 {
 /// The separator that the first line uses most; spaces only when there is no other.
 fn guess_delimiter(start: &[u8]) -> u8 {
     let line = start.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    let count = |delimiter: u8| line.iter().filter(|byte| **byte == delimiter).count();
+    // Between digits, and with semicolons or tabs in the line, a comma is a decimal point.
+    let other = line.iter().any(|byte| [b';', b'\t'].contains(byte));
+    let point = |at: usize| {
+        let digit = |at: usize| line.get(at).is_some_and(u8::is_ascii_digit);
+        other && line[at] == b',' && at > 0 && digit(at - 1) && digit(at + 1)
+    };
+    let count = |delimiter: u8| {
+        line.iter().enumerate().filter(|(at, byte)| **byte == delimiter && !point(*at)).count()
+    };
     let best = [b',', b'\t', b';'].into_iter().rev().max_by_key(|delimiter| count(*delimiter));
     match best {
         Some(delimiter) if count(delimiter) > 0 => delimiter,
@@ -228,7 +250,9 @@ fn guess_delimiter(start: &[u8]) -> u8 {
 
 /// Whether the first line holds names: words only, or the counting numbers that data frames write.
 fn is_header(first: &csv::StringRecord, second: Option<&csv::StringRecord>) -> bool {
-    let is_word = |word: &str| parse_number(word).is_none() && !is_missing(word, &[]);
+    let is_word = |word: &str| {
+        parse_number(word).is_none() && !is_missing(word, &[]) && !crate::format::is_value(word)
+    };
     let counting = |skip: usize| {
         first.len() >= skip + 3
             && first.iter().skip(skip).enumerate().all(|(i, word)| word == i.to_string())
@@ -259,6 +283,8 @@ mod tests {
             ("1,2\n3,4\n", vec!["v0", "v1"], 2),
             ("a\tb\n1\t2\n", vec!["a", "b"], 1),
             ("a;b\n1,5;2\n", vec!["a", "b"], 1),
+            ("1,5;2,5\n3,5;4\n", vec!["v0", "v1"], 2),
+            ("2020-01-05,Rome\n2020-02-05,Oslo\n", vec!["v0", "v1"], 2),
             ("0 1 0\n1 1 0\n", vec!["v0", "v1", "v2"], 2),
             ("0,1,2\n5,6,7\n", vec!["0", "1", "2"], 1),
             (",0,1,2\n0,5,6,7\n", vec!["v0", "0", "1", "2"], 1),
@@ -284,7 +310,7 @@ mod tests {
                 Cell::Missing,
                 Cell::Missing,
                 Cell::Missing,
-                Cell::Number(1.0)
+                Cell::Text("true".into())
             ]
         );
         assert_eq!(cells.locate(0).line, Some(2));

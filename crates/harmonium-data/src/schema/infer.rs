@@ -6,9 +6,11 @@ use std::sync::Arc;
 use super::overrides::Rule;
 use super::pattern::numbered;
 use super::profile::{MAX_CATEGORIES, Profile};
-use super::{Overrides, Schema};
+use super::reason::{Finding, Reason};
+use super::{Overrides, Schema, kinds};
 use crate::cells::Cells;
-use crate::{Column, Error, Kind, Place, Result};
+use crate::format::Guess;
+use crate::{CellFormat, Column, Error, Kind, Place, Result};
 
 /// So many columns that differ only in a number (pixel0, pixel1, …) are taken to mean the same thing.
 const FAMILY: usize = 16;
@@ -21,21 +23,37 @@ pub(crate) struct Profiler<'a> {
     uniform: usize,
     shape: Option<[usize; 2]>,
     rules: Vec<Rule>,
+    /// Why a column has the kind of its rule.
+    given: Vec<Reason>,
     /// The profile of each column; columns of one array share one.
     which: Vec<usize>,
     profiles: Vec<Profile>,
+    /// Columns that share their profile with others of the same stem.
+    joined: HashSet<usize>,
+    /// Whether a comma is more likely a decimal point.
+    commas: bool,
     /// On a second pass, only the columns to look at again.
     only: Option<Vec<usize>>,
 }
 
+/// A schema, and what it was made of.
+pub(crate) struct Inferred {
+    pub(crate) schema: Schema,
+    /// What was found out about each column.
+    pub(crate) findings: Vec<Finding>,
+    /// Whether single precision would lose digits of a real column.
+    pub(crate) double: bool,
+}
+
 /// The schema of grids with the same columns.
-pub(crate) fn infer(grids: &[&dyn Cells], overrides: &Overrides) -> Result<Schema> {
+pub(crate) fn infer(grids: &[&dyn Cells], overrides: &Overrides) -> Result<Inferred> {
     let mut profiler = Profiler::new(grids[0], overrides)?;
-    grids.iter().for_each(|grid| profiler.observe(*grid));
-    if profiler.look_again() {
+    loop {
         grids.iter().for_each(|grid| profiler.observe(*grid));
+        if !profiler.look_again() {
+            return profiler.finish();
+        }
     }
-    profiler.finish()
 }
 
 impl<'a> Profiler<'a> {
@@ -47,24 +65,32 @@ impl<'a> Profiler<'a> {
         let uniform = grid.uniform();
         let mut label_seen = false;
         let mut rules: Vec<Rule> = Vec::with_capacity(names.len());
+        let mut given = Vec::with_capacity(names.len());
         for (col, name) in names.iter().enumerate() {
             let mut rule = overrides.rule(name).cloned().unwrap_or_default();
+            let mut reason = Reason::Given;
             if let Some(declared) = grid.declared(col)
                 && rule.kind.is_none_or(|kind| kind == declared.kind)
             {
+                reason = if rule.kind.is_none() { Reason::Declared } else { reason };
                 rule.kind = Some(declared.kind);
+                if !declared.format.is_plain() {
+                    rule.format.get_or_insert(declared.format);
+                }
                 if !declared.categories.is_empty() {
                     rule.categories.get_or_insert(declared.categories);
                 }
             }
             if rule.kind.is_none() && col >= uniform && !label_seen && means_label(name) {
                 rule.kind = Some(Kind::Label);
+                reason = Reason::LabelName;
             }
             label_seen |= rule.kind == Some(Kind::Label);
             rule.kind = rule.kind.or(overrides.default);
             rules.push(rule);
+            given.push(reason);
         }
-        let (which, profiles) = share_profiles(&rules, uniform);
+        let (which, profiles) = share_profiles(&rules, &names, uniform);
         Ok(Self {
             overrides,
             place,
@@ -72,8 +98,11 @@ impl<'a> Profiler<'a> {
             uniform,
             shape: overrides.shape.or(grid.shape()),
             rules,
+            given,
             which,
             profiles,
+            joined: HashSet::new(),
+            commas: grid.semicolons(),
             only: None,
         })
     }
@@ -101,8 +130,11 @@ impl<'a> Profiler<'a> {
             }
             for &(col, source) in rest {
                 let cell = grid.cell(row, source);
-                let word = || (col >= self.uniform).then(|| grid.text(row, source).into_owned());
-                self.profiles[self.which[col]].observe(&cell, word);
+                let profile = &mut self.profiles[self.which[col]];
+                match col < self.uniform {
+                    true => profile.observe_shared(&cell),
+                    false => profile.observe(&cell, || Some(grid.text(row, source).into_owned())),
+                }
             }
         }
     }
@@ -112,26 +144,38 @@ impl<'a> Profiler<'a> {
         self.uniform > 0 && self.which[..self.uniform].iter().all(|which| *which == self.which[0])
     }
 
-    /// Columns where words turned up after numbers need their numbers as words too.
+    /// Columns to look at once more: those that may be numbers or dates in another form than programs write them, and
+    /// those where words turned up after numbers, whose numbers are wanted as words too.
     pub(crate) fn look_again(&mut self) -> bool {
-        let mixed: Vec<usize> = (self.uniform..self.names.len())
-            .filter(|&col| {
-                let profile = &self.profiles[self.which[col]];
-                profile.texts > 0 && profile.numbers > 0 && !profile.gather
-            })
-            .collect();
-        for &col in &mixed {
-            self.profiles[self.which[col]] = Profile::new(true);
+        let mut again = Vec::new();
+        for col in self.uniform..self.names.len() {
+            let profile = &self.profiles[self.which[col]];
+            let readable = is_readable(&self.rules[col]);
+            let next = match &profile.reading {
+                Some(_) if profile.texts > 0 && self.rules[col].format.is_none() => Profile::new(true),
+                Some(_) => continue,
+                None if profile.gather => continue,
+                None => match profile.candidate(self.commas).filter(|_| readable) {
+                    Some(guess) => Profile::reading(guess),
+                    None if profile.texts > 0 && profile.numbers > 0 => Profile::new(true),
+                    None => continue,
+                },
+            };
+            self.profiles[self.which[col]] = next;
+            again.push(col);
         }
-        let any = !mixed.is_empty();
-        self.only = Some(mixed);
+        let any = !again.is_empty();
+        self.only = Some(again);
         any
     }
 
-    pub(crate) fn finish(mut self) -> Result<Schema> {
+    pub(crate) fn finish(mut self) -> Result<Inferred> {
         self.join_families();
-        let columns: Vec<Column> =
+        let decided: Vec<(Column, Finding)> =
             (0..self.names.len()).map(|col| self.decide(col)).collect::<Result<_>>()?;
+        let (columns, findings): (Vec<Column>, Vec<Finding>) = decided.into_iter().unzip();
+        let double = (0..columns.len())
+            .any(|col| columns[col].kind == Kind::Real && self.profiles[self.which[col]].needs_double());
         let columns = share_categories(columns);
         let labels: Vec<&Column> = columns.iter().filter(|column| column.kind == Kind::Label).collect();
         if let [_, second, ..] = labels[..] {
@@ -145,7 +189,7 @@ impl<'a> Profiler<'a> {
         if data == 0 {
             return Err(Error::schema(
                 &self.place,
-                "no column is left as data: all are labels, empty, or words that differ from row to row",
+                "no column is left as data: all are labels, empty, constant, or differ from row to row",
                 "name the kind of at least one column in a schema",
             ));
         }
@@ -159,7 +203,7 @@ impl<'a> Profiler<'a> {
                 "height × width must be the number of data columns",
             ));
         }
-        Ok(Schema { columns, shape })
+        Ok(Inferred { schema: Schema { columns, shape }, findings, double })
     }
 
     /// Numbered numeric columns of a text table share one profile: the border pixels of an image are
@@ -169,14 +213,14 @@ impl<'a> Profiler<'a> {
         for col in self.uniform..self.names.len() {
             if self.rules[col].kind.is_none()
                 && let Some((stem, _)) = numbered(&self.names[col])
+                && kinds::decide(&self.profiles[self.which[col]], false, false).1 != Reason::RowNumber
             {
                 families.entry(stem).or_default().push(col);
             }
         }
         for columns in families.into_values().filter(|family| family.len() >= FAMILY) {
             let members = || columns.iter().map(|&col| &self.profiles[self.which[col]]);
-            let spins = members().filter(|p| p.kind() == Kind::Spin).count();
-            if members().any(|profile| profile.texts > 0) || spins > 0 {
+            if members().any(|p| p.texts > 0 || p.format().is_some() || p.is_spin()) {
                 continue;
             }
             let mut joint = Profile::new(false);
@@ -185,24 +229,19 @@ impl<'a> Profiler<'a> {
                 continue;
             }
             self.profiles.push(joint);
-            for col in columns {
+            for &col in &columns {
                 self.which[col] = self.profiles.len() - 1;
             }
+            self.joined.extend(columns);
         }
     }
 
-    fn decide(&self, col: usize) -> Result<Column> {
+    fn decide(&self, col: usize) -> Result<(Column, Finding)> {
         let (rule, profile) = (&self.rules[col], &self.profiles[self.which[col]]);
         let place = || self.place.clone().column(&self.names[col]);
-        let mut binarize = rule.binarize;
-        let kind = match rule.kind {
-            Some(kind) => kind,
-            None if binarize.is_some() => Kind::Binary,
-            None if self.overrides.binarize.is_some() && profile.is_numeric() => Kind::Binary,
-            None if rule.categories.is_some() => Kind::Categorical,
-            None => profile.kind(),
-        };
+        let (kind, reason, instead) = self.kind(col);
         let bits = matches!(kind, Kind::Binary | Kind::Spin);
+        let mut binarize = rule.binarize;
         if bits && rule.categories.is_none() && profile.is_numeric() && !profile.is_binary() {
             binarize = binarize.or(self.overrides.binarize);
         }
@@ -213,24 +252,7 @@ impl<'a> Profiler<'a> {
                 "binarize makes binary or spin columns: change the kind or drop it",
             ));
         }
-        let named = match kind {
-            Kind::Categorical | Kind::Label => true,
-            Kind::Binary => profile.texts > 0,
-            _ => false,
-        };
-        let categories = match (&rule.categories, named) {
-            (Some(given), _) if named || bits => given.clone(),
-            (None, true) if profile.distinct() > MAX_CATEGORIES => {
-                return Err(Error::schema(
-                    &place(),
-                    format!("more than {MAX_CATEGORIES} distinct values in a {kind} column"),
-                    "choose the kind \"real\", \"count\" or \"ignore\" for it",
-                ));
-            }
-            (None, true) if bits && profile.distinct() != 2 => Arc::default(),
-            (None, true) => profile.categories(col < self.uniform && kind != Kind::Label).into(),
-            _ => Arc::default(),
-        };
+        let categories = self.categories(col, kind)?;
         if kind == Kind::Categorical && categories.is_empty() {
             return Err(Error::schema(
                 &place(),
@@ -238,8 +260,81 @@ impl<'a> Profiler<'a> {
                 "list its categories in the schema, or mark it \"ignore\"",
             ));
         }
-        Ok(Column { name: self.names[col].clone(), kind, categories, binarize, transform: None })
+        let range = profile.is_numeric().then_some([profile.min, profile.max]);
+        let format = self.format(col, kind);
+        let column = Column { categories, binarize, format, ..Column::new(&self.names[col], kind) };
+        Ok((column, Finding { reason, range, instead }))
     }
+
+    /// The kind of a column, why, and what it might be instead.
+    fn kind(&self, col: usize) -> (Kind, Reason, Option<Kind>) {
+        let (rule, profile) = (&self.rules[col], &self.profiles[self.which[col]]);
+        let given = |kind| (kind, Reason::Given, None);
+        match rule.kind {
+            Some(kind) => (kind, self.given[col], None),
+            None if rule.binarize.is_some() => given(Kind::Binary),
+            None if self.overrides.binarize.is_some() && profile.is_numeric() => given(Kind::Binary),
+            None if rule.categories.is_some() => given(Kind::Categorical),
+            None if col < self.uniform || self.joined.contains(&col) => kinds::alike(profile),
+            None => kinds::decide(
+                profile,
+                names_identifier(&self.names, col),
+                kinds::names_year(&self.names[col]),
+            ),
+        }
+    }
+
+    /// How the numbers of a column are written.
+    fn format(&self, col: usize, kind: Kind) -> CellFormat {
+        let (rule, profile) = (&self.rules[col], &self.profiles[self.which[col]]);
+        let own = col >= self.uniform && !self.joined.contains(&col);
+        match (&rule.format, kind) {
+            (Some(format), Kind::Real | Kind::Count) => format.clone(),
+            (None, Kind::Real | Kind::Count) if own => match profile.format() {
+                Some(format) => format,
+                None if kind == Kind::Real && profile.whole && profile.is_numeric() => CellFormat::WHOLE,
+                None => CellFormat::PLAIN,
+            },
+            _ => CellFormat::PLAIN,
+        }
+    }
+
+    fn categories(&self, col: usize, kind: Kind) -> Result<Arc<[String]>> {
+        let (rule, profile) = (&self.rules[col], &self.profiles[self.which[col]]);
+        let bits = matches!(kind, Kind::Binary | Kind::Spin);
+        let named = match kind {
+            Kind::Categorical | Kind::Label => true,
+            Kind::Binary => profile.texts > 0,
+            _ => false,
+        };
+        Ok(match (&rule.categories, named) {
+            (Some(given), _) if named || bits => given.clone(),
+            (None, true) if profile.distinct() > MAX_CATEGORIES => {
+                return Err(Error::schema(
+                    &self.place.clone().column(&self.names[col]),
+                    format!("more than {MAX_CATEGORIES} distinct values in a {kind} column"),
+                    "choose the kind \"real\", \"count\" or \"ignore\" for it",
+                ));
+            }
+            (None, true) if bits && profile.is_truth() => profile.truth_words().into(),
+            (None, true) if bits && profile.distinct() != 2 => Arc::default(),
+            (None, true) => profile.categories(col < self.uniform && kind != Kind::Label).into(),
+            _ => Arc::default(),
+        })
+    }
+}
+
+/// Whether a column may hold numbers in another form than programs write them.
+fn is_readable(rule: &Rule) -> bool {
+    matches!(rule.kind, None | Some(Kind::Real | Kind::Count))
+        && rule.categories.is_none()
+        && rule.binarize.is_none()
+}
+
+/// Whether the name of a column means an identifier; a first column without a name does.
+fn names_identifier(names: &[String], col: usize) -> bool {
+    let unnamed = col == 0 && names[0] == "v0" && names.get(1).is_some_and(|name| name != "v1");
+    unnamed || kinds::names_identifier(&names[col])
 }
 
 fn means_label(name: &str) -> bool {
@@ -247,15 +342,21 @@ fn means_label(name: &str) -> bool {
 }
 
 /// Columns of one array share a profile when the schema says the same about them; others have their own.
-fn share_profiles(rules: &[Rule], uniform: usize) -> (Vec<usize>, Vec<Profile>) {
+fn share_profiles(rules: &[Rule], names: &[String], uniform: usize) -> (Vec<usize>, Vec<Profile>) {
     let mut shared: HashMap<Option<Kind>, usize> = HashMap::new();
     let mut profiles = Vec::new();
     let mut which = Vec::with_capacity(rules.len());
     for (col, rule) in rules.iter().enumerate() {
-        let gather =
-            rule.categories.is_none() && matches!(rule.kind, Some(Kind::Categorical | Kind::Label));
+        let named = matches!(rule.kind, Some(Kind::Categorical | Kind::Label));
+        let identifies = rule.kind.is_none() && col >= uniform && names_identifier(names, col);
+        let gather = rule.categories.is_none() && (named || identifies);
         let mut fresh = || {
-            profiles.push(Profile::new(gather));
+            profiles.push(match &rule.format {
+                Some(format) if col >= uniform && is_readable(rule) => {
+                    Profile::reading(Guess::given(format))
+                }
+                _ => Profile::new(gather),
+            });
             profiles.len() - 1
         };
         which.push(if col < uniform { *shared.entry(rule.kind).or_insert_with(fresh) } else { fresh() });

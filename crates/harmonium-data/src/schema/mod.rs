@@ -2,9 +2,12 @@
 
 mod binarize;
 pub(crate) mod infer;
+mod kinds;
+pub(crate) mod order;
 mod overrides;
 mod pattern;
 mod profile;
+mod reason;
 mod transform;
 
 use std::fmt;
@@ -12,6 +15,7 @@ use std::fmt;
 pub use binarize::Binarize;
 pub use overrides::Overrides;
 pub(crate) use overrides::shorten;
+pub use reason::{Finding, Reason};
 pub use transform::{Curve, Transform};
 
 use crate::{Column, Kind};
@@ -91,6 +95,7 @@ impl Schema {
                 && i.checked_add(1) == Some(j)
                 && a.kind == b.kind
                 && a.binarize == b.binarize
+                && a.format == b.format
                 && a.categories == b.categories
                 && a.transform == b.transform
         })
@@ -98,7 +103,7 @@ impl Schema {
 }
 
 fn line(column: &Column) -> String {
-    if column.categories.is_empty() && column.binarize.is_none() {
+    if column.categories.is_empty() && column.binarize.is_none() && column.format.is_plain() {
         return format!("\"{}\"", column.kind);
     }
     let mut text = format!("{{ kind = \"{}\"", column.kind);
@@ -110,6 +115,9 @@ fn line(column: &Column) -> String {
         Some(Binarize::Threshold(threshold)) => text += &format!(", binarize = {threshold:?}"),
         Some(sample) => text += &format!(", binarize = \"{sample}\""),
         None => {}
+    }
+    if !column.format.is_plain() {
+        text += &format!(", format = {}", quoted(&column.format.to_string()));
     }
     text + " }"
 }
@@ -148,6 +156,9 @@ impl fmt::Display for Schema {
                 Some(Binarize::Sample { scale }) => write!(f, ", 1 with probability value/{scale}")?,
                 None => {}
             }
+            if !column.format.is_plain() {
+                write!(f, ", {}", column.format)?;
+            }
             writeln!(f)?;
         }
         match self.shape {
@@ -171,6 +182,7 @@ mod tests {
                 .with_categories(["x".to_owned(), "y z".to_owned(), "\\".to_owned()].into()),
         );
         columns.extend(numbered("w", 40, Kind::Real));
+        columns.push(Column { format: "%d.%m.%Y".parse().unwrap(), ..Column::new("date", Kind::Real) });
         Schema { columns, shape: Some([2, 2]) }
     }
 
@@ -183,6 +195,7 @@ mod tests {
             let rule = overrides.rule(&column.name).unwrap();
             assert_eq!(rule.kind, Some(column.kind));
             assert_eq!(rule.binarize, column.binarize);
+            assert_eq!(rule.format.clone().unwrap_or_default(), column.format);
             assert_eq!(rule.categories.clone().unwrap_or_default(), column.categories);
         }
         assert!(schema.to_toml().contains("\"w0..w39\" = \"real\""));
@@ -203,6 +216,7 @@ mod tests {
             ("[columns]\nx = { knd = \"real\" }", "unknown field `knd`"),
             ("[columns]\nx = { categories = [1, 1] }", "distinct"),
             ("binarize = \"often\"", "threshold such as 128"),
+            ("[columns]\nx = { format = \"date\" }", "the pattern of a date such as"),
         ] {
             let message = Overrides::from_toml(toml, Place::new("s.toml")).unwrap_err().to_string();
             assert!(message.contains(part) && message.contains("s.toml"), "{message}");

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use super::pattern::Pattern;
-use crate::{Binarize, Error, Kind, Place, Result};
+use crate::{Binarize, CellFormat, Error, Kind, Place, Result};
 
 /// What is known about columns beforehand; everything else is inferred from the values.
 ///
 /// ```toml
 /// default  = "binary"      # kind of every column that is not named below
 /// binarize = 128           # or "sample", "sample:255": how numbers become 0 and 1
-/// missing  = ["?", "-99"]  # words for missing entries, besides empty, NA, N/A, NaN and null
+/// missing  = ["-99"]       # words for missing entries, besides empty, NA, N/A, NaN, null and ?
 /// shape    = [28, 28]      # height and width, when every row is an image
 ///
 /// [columns]
@@ -22,6 +22,7 @@ use crate::{Binarize, Error, Kind, Place, Result};
 /// "v0..v63" = "spin"                                        # a range of numbered columns
 /// "pixel*"  = { kind = "binary", binarize = 0.5 }           # * stands for anything
 /// species   = { kind = "categorical", categories = ["cat", "dog"] }
+/// born      = { kind = "real", format = "%d.%m.%Y" }        # how numbers are written, see [`CellFormat`]
 /// id        = "ignore"
 /// digit     = "label"
 /// ```
@@ -48,6 +49,7 @@ pub(crate) struct Rule {
     pub(crate) kind: Option<Kind>,
     pub(crate) categories: Option<Arc<[String]>>,
     pub(crate) binarize: Option<Binarize>,
+    pub(crate) format: Option<CellFormat>,
 }
 
 #[derive(Deserialize)]
@@ -68,6 +70,7 @@ struct Line {
     kind: Option<String>,
     categories: Option<Vec<toml::Value>>,
     binarize: Option<toml::Value>,
+    format: Option<String>,
 }
 
 impl Overrides {
@@ -100,9 +103,11 @@ impl Overrides {
         Ok(overrides)
     }
 
-    /// Says that the columns `pattern` (a name, a range or a glob) are of this kind.
+    /// Says that the columns `pattern` (a name, a range or a glob) are of this kind; the form of their numbers stays.
     pub fn set_kind(&mut self, pattern: &str, kind: Kind) {
-        let rule = Rule { kind: Some(kind), ..Rule::default() };
+        let format = self.rule(pattern).and_then(|rule| rule.format.clone());
+        let format = format.filter(|_| matches!(kind, Kind::Real | Kind::Count));
+        let rule = Rule { kind: Some(kind), format, ..Rule::default() };
         self.insert(pattern, rule);
     }
 
@@ -202,7 +207,8 @@ fn rule(value: toml::Value) -> Result<Rule, String> {
             return Err("a binary or spin column has exactly 2 categories".into());
         }
     }
-    Ok(Rule { kind, categories, binarize: binarize(line.binarize)? })
+    let format = line.format.map(|text| text.parse()).transpose()?;
+    Ok(Rule { kind, categories, binarize: binarize(line.binarize)?, format })
 }
 
 fn category(value: &toml::Value) -> Result<String, String> {

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::{BitMatrix, Block, Ignored, Labels, Table, TextColumn, Values};
-use crate::cells::{Cell, Cells};
+use crate::cells::{Cell, Cells, is_gap, is_missing, lenient_number};
+use crate::schema::order::truth;
 use crate::{Column, Error, Kind, Result, Schema};
 
 /// Builds the table that `schema` describes from the columns of `grid` with the same names.
@@ -65,9 +66,11 @@ impl Builder<'_> {
             let quick = self.grid.numbers(row, &mut numbers);
             for (to, &place) in block.columns.iter().enumerate() {
                 let source = self.sources[place].unwrap_or_default();
+                let column = &self.schema.columns[place];
+                let lookup = &lookups[to];
                 let cell = match numbers.get(source) {
                     Some(value) if quick => Cell::number(*value),
-                    _ => self.grid.cell(row, source),
+                    _ => self.known(column, lookup, row, source),
                 };
                 if cell == Cell::Missing {
                     block
@@ -76,8 +79,6 @@ impl Builder<'_> {
                         .set(row, to, true);
                     continue;
                 }
-                let column = &self.schema.columns[place];
-                let lookup = &lookups[to];
                 match &mut block.values {
                     Values::Bits(bits) => {
                         let bit = self.bit(column, lookup, &cell, row, source, place)?;
@@ -85,17 +86,51 @@ impl Builder<'_> {
                     }
                     Values::Codes(codes) => {
                         let code = match column.kind {
-                            Kind::Count => self.count(column, &cell, row)?,
+                            Kind::Count => self.count(column, &cell, row, source)?,
                             _ => self.code(column, lookup, &cell, row, source)?,
                         };
                         codes.set(row, to, code);
                     }
-                    Values::Reals(reals) => reals.set(row, to, self.real(column, &cell, row)?),
-                    Values::Singles(reals) => reals.set(row, to, self.real(column, &cell, row)? as f32),
+                    Values::Reals(reals) => reals.set(row, to, self.real(column, &cell, row, source)?),
+                    Values::Singles(reals) => {
+                        reals.set(row, to, self.real(column, &cell, row, source)? as f32)
+                    }
                 }
             }
         }
         Ok(())
+    }
+
+    /// The entry at (`row`, `source`): a word for missing entries may be a category, and a word among numbers may mean
+    /// that the entry is missing.
+    fn known(&self, column: &Column, lookup: &Lookup, row: usize, source: usize) -> Cell<'_> {
+        match self.grid.cell(row, source) {
+            Cell::Missing if lookup.missing => match self.grid.word(row, source) {
+                Some(word) if lookup.word(word).is_some() => Cell::Text(word.into()),
+                _ => Cell::Missing,
+            },
+            Cell::Text(word)
+                if column.categories.is_empty()
+                    && is_gap(&word)
+                    && matches!(column.kind, Kind::Real | Kind::Count) =>
+            {
+                Cell::Missing
+            }
+            cell => cell,
+        }
+    }
+
+    /// The number of an entry in the form of its column.
+    fn number(&self, column: &Column, cell: &Cell<'_>, row: usize, source: usize) -> Option<f64> {
+        match cell {
+            Cell::Number(value) if column.format.reads_plain() => Some(*value),
+            Cell::Number(value) => match self.grid.word(row, source) {
+                Some(word) => column.format.read(word),
+                None => Some(*value),
+            },
+            Cell::Text(word) => column.format.read(word),
+            Cell::Missing => None,
+        }
     }
 
     /// One lookup per distinct list of categories.
@@ -124,7 +159,7 @@ impl Builder<'_> {
         if !column.categories.is_empty() {
             return Ok(self.code(column, lookup, cell, row, source)? == 1);
         }
-        let Cell::Number(value) = *cell else {
+        let Some(value) = self.number(column, cell, row, source) else {
             return Err(self.misfit(column, cell, row, "a number", WORD_HINT));
         };
         if let Some(rule) = column.binarize {
@@ -169,21 +204,25 @@ impl Builder<'_> {
         })
     }
 
-    fn count(&self, column: &Column, cell: &Cell<'_>, row: usize) -> Result<u32> {
-        match *cell {
-            Cell::Number(value)
-                if value >= 0.0 && value.trunc() == value && value <= f64::from(u32::MAX) =>
-            {
+    fn count(&self, column: &Column, cell: &Cell<'_>, row: usize, source: usize) -> Result<u32> {
+        match self.number(column, cell, row, source) {
+            Some(value) if value >= 0.0 && value.trunc() == value && value <= f64::from(u32::MAX) => {
                 Ok(value as u32)
             }
             _ => Err(self.misfit(column, cell, row, "a whole number, 0 or more", COUNT_HINT)),
         }
     }
 
-    fn real(&self, column: &Column, cell: &Cell<'_>, row: usize) -> Result<f64> {
-        match *cell {
-            Cell::Number(value) if value.is_finite() => Ok(value),
-            _ => Err(self.misfit(column, cell, row, "a finite number", WORD_HINT)),
+    fn real(&self, column: &Column, cell: &Cell<'_>, row: usize, source: usize) -> Result<f64> {
+        match self.number(column, cell, row, source) {
+            Some(value) if value.is_finite() => Ok(value),
+            _ if column.format.reads_plain() => {
+                Err(self.misfit(column, cell, row, "a finite number", WORD_HINT))
+            }
+            _ => {
+                let expected = format!("an entry of the form {}", column.format.example());
+                Err(self.misfit(column, cell, row, expected, FORM_HINT))
+            }
         }
     }
 
@@ -191,7 +230,7 @@ impl Builder<'_> {
         let column = &self.schema.columns[place];
         let lookup = Lookup::new(&column.categories);
         let codes = (0..self.grid.rows())
-            .map(|row| match self.grid.cell(row, source) {
+            .map(|row| match self.known(column, &lookup, row, source) {
                 Cell::Missing => Ok(Labels::MISSING),
                 cell => self.code(column, &lookup, &cell, row, source),
             })
@@ -223,6 +262,7 @@ impl Builder<'_> {
 
 const WORD_HINT: &str =
     "mend the entry, list the word under `missing`, or give the column another kind in a schema";
+const FORM_HINT: &str = "mend the entry, list the word under `missing`, or give the column another format or kind in a schema";
 const BIT_HINT: &str = "give a threshold (binarize = 0.5), or another kind for the column in a schema";
 const CATEGORY_HINT: &str = "mend the entry, or list all categories of the column in a schema";
 const COUNT_HINT: &str = "mend the entry, or give the column the kind \"real\" in a schema";
@@ -233,14 +273,31 @@ struct Lookup {
     numbers: HashMap<u64, u32>,
     /// The codes of the whole numbers 0 to 255, which are most of what is looked up.
     small: [Option<u32>; 256],
+    /// The codes of false and true, where the categories are a pair of words for these.
+    truth: Option<(usize, [u32; 2])>,
+    /// Whether a category is a word for missing entries.
+    missing: bool,
 }
 
 impl Lookup {
     fn new(categories: &[String]) -> Self {
-        let mut lookup = Self { words: HashMap::new(), numbers: HashMap::new(), small: [None; 256] };
+        let mut lookup = Self {
+            words: HashMap::new(),
+            numbers: HashMap::new(),
+            small: [None; 256],
+            truth: None,
+            missing: categories.iter().any(|name| is_missing(name, &[])),
+        };
+        if let [a, b] = categories
+            && let (Some((pair, first)), Some((other, second))) = (truth(a), truth(b))
+            && pair == other
+            && first != second
+        {
+            lookup.truth = Some((pair, [u32::from(first), u32::from(second)]));
+        }
         for (name, code) in categories.iter().zip(0..) {
             lookup.words.insert(name.clone(), code);
-            if let Some(value) = crate::cells::parse_number(name) {
+            if let Some(value) = lenient_number(name) {
                 lookup.numbers.entry((value + 0.0).to_bits()).or_insert(code);
             }
         }
@@ -251,7 +308,11 @@ impl Lookup {
     }
 
     fn word(&self, word: &str) -> Option<u32> {
-        self.words.get(word).copied()
+        self.words.get(word).copied().or_else(|| {
+            let (pair, codes) = self.truth?;
+            let (other, yes) = truth(word)?;
+            (pair == other).then_some(codes[usize::from(yes)])
+        })
     }
 
     fn number(&self, value: f64) -> Option<u32> {

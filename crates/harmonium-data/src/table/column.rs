@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::{Binarize, Transform};
+use crate::{Binarize, CellFormat, Transform};
 
 /// What the entries of a column mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -89,17 +89,32 @@ pub struct Column {
     pub binarize: Option<Binarize>,
     /// How a model sees the numbers of a real column; tables hold them as they are.
     pub transform: Option<Transform>,
+    /// How its numbers are written (real and count columns only).
+    pub format: CellFormat,
 }
 
 impl Column {
     /// A column without categories.
     pub fn new(name: impl Into<String>, kind: Kind) -> Self {
-        Self { name: name.into(), kind, categories: Arc::default(), binarize: None, transform: None }
+        Self {
+            name: name.into(),
+            kind,
+            categories: Arc::default(),
+            binarize: None,
+            format: CellFormat::PLAIN,
+            transform: None,
+        }
     }
 
     /// The same column with these categories.
     pub fn with_categories(mut self, categories: Arc<[String]>) -> Self {
         self.categories = categories;
+        self
+    }
+
+    /// The same column with its numbers written in this form.
+    pub fn with_format(mut self, format: CellFormat) -> Self {
+        self.format = format;
         self
     }
 }

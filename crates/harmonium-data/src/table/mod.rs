@@ -188,15 +188,18 @@ impl Table {
         }
     }
 
-    /// An entry of a block as text: the category's name, or the number; empty when it is missing.
+    /// An entry of a block as text: the category's name, or the number in the column's form; empty when it is
+    /// missing.
     pub fn entry(&self, block: &Block, row: usize, col: usize) -> Cow<'_, str> {
         let Some(number) = block.number(row, col) else {
             return Cow::Borrowed("");
         };
-        let categories = &self.schema.columns[block.columns[col]].categories;
+        let column = &self.schema.columns[block.columns[col]];
+        let categories = &column.categories;
         let code = match block.kind {
             Kind::Spin => (number > 0.0) as usize,
             Kind::Binary | Kind::Categorical => number as usize,
+            _ if !column.format.is_plain() => return Cow::Owned(column.format.write(number)),
             _ => {
                 return Cow::Owned(match &block.values {
                     // No digits that single precision does not have.

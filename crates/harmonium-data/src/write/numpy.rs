@@ -12,7 +12,7 @@ use crate::{Kind, Labels, Result, Table, Values};
 /// Writes the data columns of a table as one array, in the order of the schema.
 ///
 /// Binary columns become 0 and 1 (u1), spins −1 and 1 (i1), categories their codes and counts themselves
-/// (u4), reals f8. Mixed tables and tables with missing entries (NaN) become f8.
+/// (u4), reals f8, rounded to what their column's form can write. Mixed tables and tables with missing entries (NaN) become f8.
 pub fn write_npy(path: &Path, table: &Table) -> Result<()> {
     replace_file(path, |out| data_to(out, table))
 }
@@ -53,6 +53,7 @@ fn entry<W: Write + Seek>(
 
 fn data_to(out: &mut dyn Write, table: &Table) -> std::io::Result<()> {
     let shape = [table.rows(), table.cols()];
+    let form = |block: &crate::Block, col: usize| &table.schema().columns[block.columns[col]].format;
     let single = match table.blocks() {
         [block] if block.missing.is_none() => Some(block),
         _ => None,
@@ -66,7 +67,7 @@ fn data_to(out: &mut dyn Write, table: &Table) -> std::io::Result<()> {
         order.sort_by_key(|(place, _, _)| *place);
         for row in 0..table.rows() {
             for (_, block, col) in &order {
-                let value = block.number(row, *col).unwrap_or(f64::NAN);
+                let value = block.number(row, *col).map_or(f64::NAN, |x| form(block, *col).nearest(x));
                 out.write_all(&value.to_le_bytes())?;
             }
         }
@@ -95,13 +96,15 @@ fn data_to(out: &mut dyn Write, table: &Table) -> std::io::Result<()> {
         }
         Values::Reals(reals) => {
             out.write_all(&write_header("<f8", &shape))?;
-            for value in reals.values() {
+            for (i, value) in reals.values().iter().enumerate() {
+                let value = form(block, i % reals.cols()).nearest(*value);
                 out.write_all(&value.to_le_bytes())?;
             }
         }
         Values::Singles(reals) => {
             out.write_all(&write_header("<f4", &shape))?;
-            for value in reals.values() {
+            for (i, value) in reals.values().iter().enumerate() {
+                let value = form(block, i % reals.cols()).nearest(f64::from(*value)) as f32;
                 out.write_all(&value.to_le_bytes())?;
             }
         }

@@ -1,0 +1,443 @@
+//! Dates and times by pattern: text to days or seconds since 1970-01-01, and back.
+
+use std::fmt;
+
+/// One piece of a pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Item {
+    Literal(char),
+    /// Four digits.
+    Year,
+    /// One or two digits; without a leading zero when written, if not `padded`.
+    Month {
+        padded: bool,
+    },
+    Day {
+        padded: bool,
+    },
+    /// The hour from 0 to 23.
+    Hour {
+        padded: bool,
+    },
+    /// The hour from 1 to 12.
+    HalfHour {
+        padded: bool,
+    },
+    Minute,
+    Second,
+    /// A point and so many digits; any number of them, or none, is read.
+    Fraction(u8),
+    /// AM or PM.
+    Noon,
+    /// An English month, read in any case, long or short.
+    MonthName(Letters),
+    /// The distance from universal time, `+02:00`.
+    Offset,
+}
+
+/// How the name of a month is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Letters {
+    Short,
+    Long,
+    ShortCapitals,
+}
+
+const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+const DAY: f64 = 86_400.0;
+/// 0001-01-01 and 9999-12-31 as days: what four digits of a year can say.
+const DAYS: [i64; 2] = [-719_162, 2_932_896];
+
+/// The pattern of a date, a time or both.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Moment {
+    items: Vec<Item>,
+}
+
+/// What the pieces of an entry say.
+#[derive(Clone, Copy)]
+struct Fields {
+    year: i64,
+    month: i64,
+    day: i64,
+    hour: i64,
+    minute: i64,
+    second: i64,
+    fraction: f64,
+    afternoon: Option<bool>,
+    offset: i64,
+}
+
+impl Moment {
+    /// Whether numbers are seconds, not days.
+    pub(crate) fn has_time(&self) -> bool {
+        self.items.iter().any(|item| matches!(item, Item::Hour { .. } | Item::HalfHour { .. }))
+    }
+
+    fn has_date(&self) -> bool {
+        self.items.contains(&Item::Year)
+    }
+
+    pub(crate) fn items(&self) -> &[Item] {
+        &self.items
+    }
+
+    pub(crate) fn with_items(&self, change: impl Fn(Item) -> Item) -> Self {
+        Self { items: self.items.iter().map(|item| change(*item)).collect() }
+    }
+
+    pub(crate) fn read(&self, word: &str) -> Option<f64> {
+        let mut rest = word;
+        let mut fields = Fields {
+            year: 1970,
+            month: 1,
+            day: 1,
+            hour: 0,
+            minute: 0,
+            second: 0,
+            fraction: 0.0,
+            afternoon: None,
+            offset: 0,
+        };
+        for item in &self.items {
+            take(*item, &mut rest, &mut fields)?;
+        }
+        if !rest.is_empty() || !(1..=days_of_month(fields.year, fields.month)).contains(&fields.day) {
+            return None;
+        }
+        if let Some(afternoon) = fields.afternoon {
+            fields.hour = fields.hour % 12 + if afternoon { 12 } else { 0 };
+        }
+        let days = days_from_civil(fields.year, fields.month, fields.day);
+        let seconds = fields.hour * 3600 + fields.minute * 60 + fields.second - fields.offset;
+        Some(match self.has_time() {
+            true => (days * 86_400 + seconds) as f64 + fields.fraction,
+            false => days as f64,
+        })
+    }
+
+    pub(crate) fn write(&self, value: f64) -> String {
+        let step = self.resolution();
+        let (days, seconds) = match self.has_time() {
+            false => (value.round(), 0.0),
+            true => {
+                let rounded = (value / step).round() * step;
+                ((rounded / DAY).floor(), rounded.rem_euclid(DAY))
+            }
+        };
+        // Half a month on: the nearest first of a month lies in the same month.
+        let shift = if self.has_date() && !self.items.iter().any(|i| matches!(i, Item::Day { .. })) {
+            14
+        } else {
+            0
+        };
+        let (year, month, day) = civil_from_days((days as i64).clamp(DAYS[0], DAYS[1] - shift) + shift);
+        // Fractions of the smallest unit that were lost in floating point do not become a unit less.
+        let whole = (seconds + 0.5 * step.min(1e-6)).floor();
+        let (hour, minute, second) =
+            ((whole / 3600.0) as i64 % 24, (whole / 60.0) as i64 % 60, whole as i64 % 60);
+        let mut text = String::new();
+        for item in &self.items {
+            let number = match *item {
+                Item::Month { padded } => (month, padded),
+                Item::Day { padded } => (day, padded),
+                Item::Hour { padded } => (hour, padded),
+                Item::HalfHour { padded } => ((hour + 11) % 12 + 1, padded),
+                Item::Minute => (minute, true),
+                Item::Second => (second, true),
+                Item::Literal(c) => {
+                    text.push(c);
+                    continue;
+                }
+                Item::Year => {
+                    text += &format!("{year:04}");
+                    continue;
+                }
+                Item::Fraction(n) => {
+                    let units = 10f64.powi(i32::from(n));
+                    let fraction = ((seconds - whole).max(0.0) * units).round().min(units - 1.0);
+                    text += &format!(".{:0width$}", fraction as u64, width = usize::from(n));
+                    continue;
+                }
+                Item::Noon => {
+                    text += if hour < 12 { "AM" } else { "PM" };
+                    continue;
+                }
+                Item::MonthName(letters) => {
+                    text += &month_name(month, letters);
+                    continue;
+                }
+                Item::Offset => {
+                    text += "+00:00";
+                    continue;
+                }
+            };
+            text += &match number {
+                (n, true) => format!("{n:02}"),
+                (n, false) => n.to_string(),
+            };
+        }
+        text
+    }
+
+    /// Seconds of the smallest piece.
+    fn resolution(&self) -> f64 {
+        let finest = self.items.iter().map(|item| match *item {
+            Item::Fraction(n) => 10f64.powi(-i32::from(n)),
+            Item::Second => 1.0,
+            Item::Minute => 60.0,
+            Item::Hour { .. } | Item::HalfHour { .. } => 3600.0,
+            _ => DAY,
+        });
+        finest.fold(DAY, f64::min)
+    }
+
+    /// The pattern in the letters of `strftime`; it must have a year and a month, or an hour.
+    pub(crate) fn from_pattern(pattern: &str) -> Option<Self> {
+        let mut items = Vec::new();
+        let mut rest = pattern;
+        while let Some(c) = rest.chars().next() {
+            let found = ITEMS.iter().find(|(letters, _)| rest.starts_with(letters));
+            if let Some((letters, item)) = found {
+                items.push(*item);
+                rest = &rest[letters.len()..];
+            } else if let Some(digits) = rest.strip_prefix("%.") {
+                let n = digits.chars().next()?.to_digit(10).filter(|n| (1..=9).contains(n))?;
+                items.push(Item::Fraction(n as u8));
+                rest = digits[1..].strip_prefix('f')?;
+            } else if c == '%' {
+                return None;
+            } else {
+                items.push(Item::Literal(c));
+                rest = &rest[c.len_utf8()..];
+            }
+        }
+        let moment = Self { items };
+        let month = moment.items.iter().any(|i| matches!(i, Item::Month { .. } | Item::MonthName(_)));
+        (moment.has_date() && month || moment.has_time()).then_some(moment)
+    }
+}
+
+/// The letters of the pieces, those that begin like others first.
+const ITEMS: [(&str, Item); 16] = [
+    ("%Y", Item::Year),
+    ("%m", Item::Month { padded: true }),
+    ("%-m", Item::Month { padded: false }),
+    ("%d", Item::Day { padded: true }),
+    ("%-d", Item::Day { padded: false }),
+    ("%H", Item::Hour { padded: true }),
+    ("%-H", Item::Hour { padded: false }),
+    ("%I", Item::HalfHour { padded: true }),
+    ("%-I", Item::HalfHour { padded: false }),
+    ("%M", Item::Minute),
+    ("%S", Item::Second),
+    ("%p", Item::Noon),
+    ("%b", Item::MonthName(Letters::Short)),
+    ("%B", Item::MonthName(Letters::Long)),
+    ("%^b", Item::MonthName(Letters::ShortCapitals)),
+    ("%:z", Item::Offset),
+];
+
+impl fmt::Display for Moment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for item in &self.items {
+            match item {
+                Item::Literal(c) => write!(f, "{c}")?,
+                Item::Fraction(n) => write!(f, "%.{n}f")?,
+                item => {
+                    let letters = ITEMS.iter().find(|(_, other)| other == item);
+                    f.write_str(letters.map_or("", |(letters, _)| letters))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Takes one piece off the front of `rest`.
+fn take(item: Item, rest: &mut &str, fields: &mut Fields) -> Option<()> {
+    match item {
+        Item::Literal(c) => *rest = rest.strip_prefix(c)?,
+        Item::Year => fields.year = digits(rest, 4, 4)?,
+        Item::Month { .. } => fields.month = within(digits(rest, 1, 2)?, 1, 12)?,
+        Item::Day { .. } => fields.day = within(digits(rest, 1, 2)?, 1, 31)?,
+        Item::Hour { .. } => fields.hour = within(digits(rest, 1, 2)?, 0, 23)?,
+        Item::HalfHour { .. } => fields.hour = within(digits(rest, 1, 2)?, 1, 12)?,
+        Item::Minute => fields.minute = within(digits(rest, 2, 2)?, 0, 59)?,
+        // A leap second is read as the second after it.
+        Item::Second => fields.second = within(digits(rest, 2, 2)?, 0, 60)?,
+        Item::Fraction(_) => {
+            if let Some(behind) = rest.strip_prefix(['.', ',']) {
+                let n = behind.bytes().take_while(u8::is_ascii_digit).count();
+                fields.fraction = format!("0.{}", &behind[..n]).parse().ok().filter(|_| n > 0)?;
+                *rest = &behind[n..];
+            }
+        }
+        Item::Noon => {
+            let mark = rest.get(..2)?;
+            fields.afternoon = match () {
+                () if mark.eq_ignore_ascii_case("am") => Some(false),
+                () if mark.eq_ignore_ascii_case("pm") => Some(true),
+                () => return None,
+            };
+            *rest = &rest[2..];
+        }
+        Item::MonthName(_) => {
+            let n = rest.bytes().take_while(u8::is_ascii_alphabetic).count();
+            let (name, behind) = rest.split_at(n);
+            let named = |month: &&str| {
+                name.eq_ignore_ascii_case(month) || n == 3 && name.eq_ignore_ascii_case(&month[..3])
+            };
+            fields.month = MONTHS.iter().position(named)? as i64 + 1;
+            *rest = behind;
+        }
+        Item::Offset => fields.offset = offset(rest)?,
+    }
+    Some(())
+}
+
+/// Seconds east of universal time, of `Z`, `+02:00`, `+0200` or `+02` at the front.
+fn offset(rest: &mut &str) -> Option<i64> {
+    if let Some(behind) = rest.strip_prefix(['Z', 'z']) {
+        *rest = behind;
+        return Some(0);
+    }
+    let sign = match rest.chars().next()? {
+        '+' => 1,
+        '-' => -1,
+        _ => return None,
+    };
+    *rest = &rest[1..];
+    let hours = within(digits(rest, 2, 2)?, 0, 23)?;
+    *rest = rest.strip_prefix(':').unwrap_or(rest);
+    let minutes = if rest.is_empty() { 0 } else { within(digits(rest, 2, 2)?, 0, 59)? };
+    Some(sign * (hours * 3600 + minutes * 60))
+}
+
+/// The number that `least` to `most` digits at the front make.
+fn digits(rest: &mut &str, least: usize, most: usize) -> Option<i64> {
+    let n = rest.bytes().take(most).take_while(u8::is_ascii_digit).count();
+    let value = rest[..n].parse().ok().filter(|_| n >= least)?;
+    *rest = &rest[n..];
+    Some(value)
+}
+
+fn within(value: i64, low: i64, high: i64) -> Option<i64> {
+    (low..=high).contains(&value).then_some(value)
+}
+
+fn month_name(month: i64, letters: Letters) -> String {
+    let name = MONTHS[(month - 1) as usize];
+    match letters {
+        Letters::Long => name.into(),
+        Letters::Short => name[..3].into(),
+        Letters::ShortCapitals => name[..3].to_uppercase(),
+    }
+}
+
+fn days_of_month(year: i64, month: i64) -> i64 {
+    match month {
+        4 | 6 | 9 | 11 => 30,
+        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
+        2 => 28,
+        _ => 31,
+    }
+}
+
+/// Days from 1970-01-01 to a date of the proleptic Gregorian calendar: years begin in March, so that the leap day is the
+/// last of its year, and eras of 400 years have 146 097 days.
+fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
+    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
+}
+
+/// Year, month and day of a number of days from 1970-01-01: the way back.
+fn civil_from_days(days: i64) -> (i64, i64, i64) {
+    let days = days + 719_468;
+    let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let from_march = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * from_march + 2) / 5 + 1;
+    let month = (from_march + 2) % 12 + 1;
+    (era * 400 + year + i64::from(month <= 2), month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pattern(text: &str) -> Moment {
+        Moment::from_pattern(text).unwrap()
+    }
+
+    /// The calendar is walked day by day beside the formula.
+    #[test]
+    fn every_day_of_800_years() {
+        let (mut year, mut month, mut day) = (1600, 1, 1);
+        for days in days_from_civil(1600, 1, 1)..days_from_civil(2400, 1, 1) {
+            assert_eq!(civil_from_days(days), (year, month, day));
+            assert_eq!(days_from_civil(year, month, day), days);
+            day += 1;
+            if day > days_of_month(year, month) {
+                (month, day) = (month + 1, 1);
+            }
+            if month > 12 {
+                (year, month) = (year + 1, 1);
+            }
+        }
+        assert_eq!(days_from_civil(1970, 1, 1), 0);
+    }
+
+    #[test]
+    fn known_moments() {
+        for (form, word, value) in [
+            ("%Y-%m-%d", "2000-03-01", 11_017.0),
+            ("%Y-%m-%dT%H:%M:%SZ", "2001-09-09T01:46:40Z", 1e9),
+            ("%Y-%m-%dT%H:%M:%S%.1f%:z", "2001-09-09T03:46:40.5+02:00", 1e9 + 0.5),
+            ("%b %-d, %Y", "Jan 5, 2020", 18_266.0),
+            ("%I:%M %p", "12:30 AM", 1800.0),
+            ("%I:%M %p", "12:30 pm", 45_000.0),
+            ("%Y-%m", "1970-02", 31.0),
+        ] {
+            assert_eq!(pattern(form).read(word), Some(value), "{word}");
+        }
+        for (form, word) in [
+            ("%Y-%m-%d", "2001-02-29"),
+            ("%Y-%m-%d", "2000-13-01"),
+            ("%Y-%m-%d", "2000-01-01x"),
+            ("%Y-%m-%d", "00-01-01"),
+            ("%H:%M", "24:00"),
+            ("%b %d, %Y", "Foo 5, 2020"),
+            ("%I:%M %p", "13:00 PM"),
+        ] {
+            assert_eq!(pattern(form).read(word), None, "{word}");
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_the_nearest() {
+        assert_eq!(pattern("%Y-%m").write(31.0 + 13.0), "1970-02");
+        assert_eq!(pattern("%Y-%m").write(31.0 - 10.0), "1970-02");
+        assert_eq!(pattern("%H:%M").write(-60.0), "23:59");
+        assert_eq!(pattern("%H:%M:%S%.3f").write(59.9996), "00:01:00.000");
+        assert_eq!(pattern("%Y-%m-%d %H:%M:%S").write(-0.4), "1970-01-01 00:00:00");
+        assert_eq!(pattern("%Y-%m-%d").write(1e300), "9999-12-31");
+        assert_eq!(pattern("%Y-%m-%d").write(f64::NEG_INFINITY), "0001-01-01");
+    }
+}
