@@ -6,6 +6,7 @@
 
 mod chains;
 mod equilibrium;
+mod gaps;
 mod likelihood;
 mod log_z;
 mod pca;
@@ -18,6 +19,7 @@ pub use chains::{
     Mixing, autocorrelation_time, ess_bulk, ess_mean, ess_tail, mixing, r_hat, split_r_hat,
 };
 pub use equilibrium::{Equilibrium, equilibrium};
+pub use gaps::{CHAINS, Completion, Filling, SWEEPS, class_probabilities, complete, features};
 pub use likelihood::{
     FreeEnergies, LogLikelihood, conditional_log_likelihood, evaluate, free_energies, free_energy_gap,
     log_likelihood,

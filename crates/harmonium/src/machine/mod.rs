@@ -12,6 +12,7 @@ mod normalise;
 mod parameters;
 mod phase;
 mod product;
+mod rest;
 mod tempered;
 
 pub use coupling::Coupling;
@@ -19,6 +20,7 @@ pub(crate) use given::Given;
 pub(crate) use moments::clear_self;
 pub use parameters::Parameters;
 pub use phase::Phase;
+pub(crate) use rest::{Known, Pattern, Rest, put};
 pub use tempered::Tempered;
 
 use crate::{Batch, Error, Layer, Real, Result, States};

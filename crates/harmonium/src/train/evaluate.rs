@@ -31,6 +31,7 @@ impl Quality {
     pub(super) fn new<T: Real>(machine: &Machine<T>, data: &Data<T>, seed: u64) -> Result<Self> {
         let mut quality = Self { log_likelihood: None, pseudo_likelihood: None, free_energy: None };
         if data.is_missing() {
+            quality.log_likelihood = of_known(machine, data);
             return Ok(quality);
         }
         let hidden: Vec<_> = machine.with_role(Role::Hidden).collect();
@@ -52,6 +53,17 @@ impl Quality {
     pub(super) fn score(&self) -> Option<f64> {
         self.log_likelihood.or(self.pseudo_likelihood)
     }
+}
+
+/// Mean ln p of what is known of each row, where ln Z and the sums over what is missing are cheap.
+fn of_known<T: Real>(machine: &Machine<T>, data: &Data<T>) -> Option<f64> {
+    let exact = machine.exact().within(CHEAP);
+    let conditional = machine.with_role(Role::Condition).next().is_some();
+    if conditional || !matches!(exact.cost(), Ok((_, s)) if s < CHEAP) {
+        return None;
+    }
+    let rows = exact.clone().within(10.0 * CHEAP).log_probability_known(data.states(), data.known());
+    rows.ok().map(|rows| mean(&rows, data.wts()))
 }
 
 fn mean(x: &[f64], wts: Option<&[f64]>) -> f64 {
