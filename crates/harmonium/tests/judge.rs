@@ -98,7 +98,7 @@ fn deep_6_5_4() {
     let data = sampled(&machine, 20, 4);
     let f = machine.exact().free_energy(&data).unwrap();
     let sums =
-        ais_given(&machine, &Base::own(&machine), &Schedule::uniform(60), &data, 40, 1, &mut silent)
+        ais_given(&machine, &Base::own(&machine), &Schedule::uniform(60), &data, &[], 40, 1, &mut silent)
             .unwrap();
     for ((value, err), f) in sums.iter().zip(f) {
         assert!((value + f).abs() < 5.0 * err + 1e-6, "{value} ± {err} against {}", -f);
@@ -133,7 +133,7 @@ fn conditional_likelihood_is_enumerated() {
     let mut machine = Machine::conditional(l(2), l(3), l(2));
     fill_weights(&mut machine, &mut Dice(7));
     let data = some_states(&machine, &[0, 1], 10, 3);
-    let got = judge::conditional_log_likelihood(&machine, &data, None, 1, &mut silent).unwrap();
+    let got = judge::conditional_log_likelihood(&machine, &data, &[], None, 1, &mut silent).unwrap();
     assert_eq!(got.rows, machine.exact().log_probability(&data).unwrap());
     let z = judge::log_z(&machine, None, &params(1), None, &mut silent);
     assert!(matches!(z, Err(harmonium::Error::Undefined { .. })));
@@ -145,6 +145,7 @@ fn conditional_likelihood_is_enumerated() {
         &Base::own(&machine),
         &Schedule::uniform(40),
         &condition,
+        &[],
         40,
         1,
         &mut silent,

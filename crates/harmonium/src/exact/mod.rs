@@ -6,12 +6,18 @@
 //! learning are one program.
 
 mod binary;
+mod draws;
+mod gaps;
+mod gaussian;
 mod gray;
 mod plan;
 mod problem;
 mod quadrature;
 mod recouple;
 mod walk;
+
+pub(crate) use draws::Draws;
+pub use gaps::whole_rows;
 
 use crate::machine::{Decoupled, Parameters};
 use crate::{Error, Machine, Real, Result, Role, States};

@@ -95,7 +95,7 @@ pub(super) fn reals(
             units.push((k, j, b, beta * gammas[0].min(gammas[1]), beta * gammas[0].max(gammas[1])));
         }
     }
-    let c = inverse(precision(machine, beta, &layers, &units)).ok_or_else(|| Error::Undefined {
+    let c = inverse(precision(machine, beta, &layers, &units), |_| ()).ok_or_else(|| Error::Undefined {
         what: "exact integration over coupled real units",
         why: "their joint precision is not positive definite".into(),
     })?;
@@ -153,14 +153,16 @@ fn precision(
     a
 }
 
-/// The inverse of a positive definite matrix by Gauss–Jordan elimination, or `None` if it is not one.
-fn inverse(mut a: Array2<f64>) -> Option<Array2<f64>> {
+/// The inverse of a positive definite matrix by Gauss–Jordan elimination, or `None` if it is not one; the pivots, whose
+/// product is the determinant, are told on the way.
+pub(super) fn inverse(mut a: Array2<f64>, mut told: impl FnMut(f64)) -> Option<Array2<f64>> {
     let n = a.nrows();
     for k in 0..n {
         let pivot = a[[k, k]];
         if pivot.is_nan() || pivot <= 0.0 {
             return None;
         }
+        told(pivot);
         a[[k, k]] = 1.0;
         a.row_mut(k).mapv_inplace(|x| x / pivot);
         for i in (0..n).filter(|&i| i != k) {

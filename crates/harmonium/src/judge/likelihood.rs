@@ -2,7 +2,8 @@
 
 use super::{Budget, Estimate, LogZParams, log_z};
 use crate::partition::{Base, Interval, Observer, Schedule, Verdict, ais_given};
-use crate::{Error, Machine, Real, Result, Role, States};
+use crate::exact::whole_rows;
+use crate::{Bits, Error, Machine, Real, Result, Role, States};
 use serde::{Deserialize, Serialize};
 
 /// Nats by which a model may lie below independent columns and still be called as good: the random weights that a run
@@ -108,7 +109,9 @@ impl LogLikelihood {
     }
 }
 
-/// $\ln p(v) = -F(v) - \ln Z$ of each row of `data`, with ln Z as estimated by [`log_z`](super::log_z()).
+/// $\ln p(v) = -F(v) - \ln Z$ of each row of `data`, with ln Z as estimated by [`log_z`](super::log_z()). Of a layer for
+/// which `known` has bits, only the entries whose bit is set count: the others are summed over, and what is told of such a
+/// row is $\ln p(v_K)$ of its known entries. An empty slice says that nothing is missing.
 ///
 /// The interval adds the errors in quadrature: the distance of ln Z from the ends of its interval, 1.96 standard
 /// errors of the mean over rows and, where hidden layers are coupled and too many to enumerate, of the AIS
@@ -119,6 +122,7 @@ impl LogLikelihood {
 pub fn log_likelihood<T: Real>(
     machine: &Machine<T>,
     data: &States<T>,
+    known: &[Option<Bits>],
     wts: Option<&[f64]>,
     z: &Estimate,
     seed: u64,
@@ -130,7 +134,7 @@ pub fn log_likelihood<T: Real>(
         return Err(Error::Undefined { what: "one ln Z for all rows", why });
     }
     machine.must_be_states("a likelihood", data)?;
-    let f = free_energies(machine, data, seed, observer)?;
+    let f = free_energies(machine, data, known, seed, observer)?;
     let rows: Vec<f64> = f.rows.iter().map(|f| -f - z.log_z.value).collect();
     let wide = |z_err: f64| z_err.hypot(f.mean_error());
     let errors = (wide(z.interval.upper - z.log_z.value), wide(z.log_z.value - z.interval.lower));
@@ -152,18 +156,19 @@ pub fn evaluate<T: Real>(
     observer: &mut Observer<'_>,
 ) -> Result<(Estimate, LogLikelihood)> {
     let z = log_z(machine, Some(train.unwrap_or(data)), params, budget, observer)?;
-    let likelihood = log_likelihood(machine, data, None, &z, params.seed, observer)?;
+    let likelihood = log_likelihood(machine, data, &[], None, &z, params.seed, observer)?;
     Ok((z, likelihood))
 }
 
 /// $\ln p(v\mid u)$ of each row of a conditional machine, exactly where the sums can be enumerated; otherwise ln Z of each
-/// condition comes from AIS alone, one-sided, and the verdict is *not converged*.
+/// condition comes from AIS alone, one-sided, and the verdict is *not converged*. `known` is as for [`log_likelihood`].
 ///
 /// # Errors
 /// A machine that is not conditional, data that do not fit.
 pub fn conditional_log_likelihood<T: Real>(
     machine: &Machine<T>,
     data: &States<T>,
+    known: &[Option<Bits>],
     wts: Option<&[f64]>,
     seed: u64,
     observer: &mut Observer<'_>,
@@ -173,17 +178,21 @@ pub fn conditional_log_likelihood<T: Real>(
         return Err(Error::Undefined { what: "a conditional likelihood", why });
     }
     machine.must_be_states("a likelihood", data)?;
-    let (rows, verdict, reasons, z_err) = match machine.exact().within(PATIENCE).log_probability(data) {
+    let exact = machine.exact().within(PATIENCE);
+    let all = whole_rows(data.rows(), known).len() == data.rows();
+    let enumerated =
+        if all { exact.log_probability(data) } else { exact.log_probability_known(data, known) };
+    let (rows, verdict, reasons, z_err) = match enumerated {
         Ok(rows) => (rows, Verdict::Exact, vec!["ln Z of every condition was enumerated".into()], 0.0),
         Err(Error::TooManyStates { .. }) => {
-            let f = free_energies(machine, data, seed, observer)?;
+            let f = free_energies(machine, data, known, seed, observer)?;
             let mut conditions = data.clone();
             for l in machine.with_role(Role::Visible) {
                 conditions.take(l);
             }
             let base = Base::own(machine);
             let schedule = Schedule::uniform(STEPS);
-            let z = ais_given(machine, &base, &schedule, &conditions, COPIES, seed, observer)?;
+            let z = ais_given(machine, &base, &schedule, &conditions, &[], COPIES, seed, observer)?;
             let rows = f.rows.iter().zip(&z).map(|(f, z)| -f - z.0).collect();
             let why =
                 "ln Z of each condition comes from AIS alone: nothing bounds the likelihood from below";
@@ -225,6 +234,14 @@ impl FreeEnergies {
         Self { errors: vec![0.0; rows.len()], rows, remark: None }
     }
 
+    /// Puts those of some rows in their places.
+    fn put(&mut self, rows: &[usize], part: Self) {
+        for (&r, (f, error)) in rows.iter().zip(part.rows.into_iter().zip(part.errors)) {
+            (self.rows[r], self.errors[r]) = (f, error);
+        }
+        self.remark = self.remark.take().or(part.remark);
+    }
+
     /// Half width of the 95 % interval of their mean: the rows are independent.
     fn mean_error(&self) -> f64 {
         mean_err(self.errors.iter().copied())
@@ -232,11 +249,50 @@ impl FreeEnergies {
 }
 
 /// F(v) of each row of `data`: in closed form where the hidden layers are independent, by enumerating them where that
-/// takes seconds, else by AIS with the row clamped, which makes F look too large on average.
+/// takes seconds, else by AIS with the row clamped, which makes F look too large on average. Of rows with missing entries
+/// (see [`log_likelihood`]) it is $F(v_K)$ of the known ones, with $p(v_K) = e^{-F(v_K)}/Z$: the missing units are summed
+/// over like hidden ones, each row by the cheapest of these ways.
 ///
 /// # Errors
 /// Data that do not fit, a machine that cannot be normalised.
 pub fn free_energies<T: Real>(
+    machine: &Machine<T>,
+    data: &States<T>,
+    known: &[Option<Bits>],
+    seed: u64,
+    observer: &mut Observer<'_>,
+) -> Result<FreeEnergies> {
+    let whole = whole_rows(data.rows(), known);
+    if whole.len() == data.rows() {
+        return of_whole(machine, data, seed, observer);
+    }
+    let mut all = FreeEnergies::exact(vec![0.0; data.rows()]);
+    if !whole.is_empty() {
+        all.put(&whole, of_whole(machine, &data.select(&whole), seed, observer)?);
+    }
+    let gaps: Vec<usize> = (0..data.rows()).filter(|r| whole.binary_search(r).is_err()).collect();
+    let (data, known) = (data.select(&gaps), select(known, &gaps));
+    let found = machine.exact().within(PATIENCE).free_energy_where_cheap(&data, &known)?;
+    let (mut long, mut at) = (Vec::new(), Vec::new());
+    for (i, (f, &r)) in found.into_iter().zip(&gaps).enumerate() {
+        match f {
+            Some(f) => all.rows[r] = f,
+            None => (long.push(i), at.push(r)).0,
+        }
+    }
+    if !long.is_empty() {
+        let some = select(&known, &long);
+        all.put(&at, annealed(machine, &data.select(&long), &some, seed, observer)?);
+    }
+    Ok(all)
+}
+
+/// Some rows of what is known.
+pub(super) fn select(known: &[Option<Bits>], rows: &[usize]) -> Vec<Option<Bits>> {
+    known.iter().map(|k| k.as_ref().map(|k| k.select(rows))).collect()
+}
+
+fn of_whole<T: Real>(
     machine: &Machine<T>,
     data: &States<T>,
     seed: u64,
@@ -247,7 +303,7 @@ pub fn free_energies<T: Real>(
         return Ok(FreeEnergies::exact(machine.free_energy(data)?));
     }
     match machine.exact().within(PATIENCE).free_energy(data) {
-        Err(Error::TooManyStates { .. }) => annealed(machine, data, seed, observer),
+        Err(Error::TooManyStates { .. }) => annealed(machine, data, &[], seed, observer),
         f => Ok(FreeEnergies::exact(f?)),
     }
 }
@@ -256,16 +312,19 @@ pub fn free_energies<T: Real>(
 fn annealed<T: Real>(
     machine: &Machine<T>,
     data: &States<T>,
+    known: &[Option<Bits>],
     seed: u64,
     observer: &mut Observer<'_>,
 ) -> Result<FreeEnergies> {
     let (base, schedule) = (Base::own(machine), Schedule::uniform(STEPS));
-    let sums = ais_given(machine, &base, &schedule, data, COPIES, seed, observer)?;
-    let remark = "the sums over coupled hidden layers come from AIS: the likelihood is a lower bound in this respect";
+    let sums = ais_given(machine, &base, &schedule, data, known, COPIES, seed, observer)?;
+    let what = if known.is_empty() { "coupled hidden layers" } else { "hidden and missing units" };
+    let remark =
+        format!("the sums over {what} come from AIS: the likelihood is a lower bound in this respect");
     Ok(FreeEnergies {
         rows: sums.iter().map(|s| -s.0).collect(),
         errors: sums.iter().map(|s| T95 * s.1).collect(),
-        remark: Some(remark.into()),
+        remark: Some(remark),
     })
 }
 
@@ -314,9 +373,9 @@ mod tests {
         chains.sweep(&machine.at(1.0), &crate::Clamps::none(&machine), 50).unwrap();
         let mut data = chains.states().clone();
         machine.with_role(Role::Hidden).for_each(|l| drop(data.take(l)));
-        let exact = free_energies(&machine, &data, 1, &mut silent).unwrap();
+        let exact = free_energies(&machine, &data, &[], 1, &mut silent).unwrap();
         assert!(exact.errors.iter().all(|&e| e == 0.0));
-        let got = annealed(&machine, &data, 1, &mut silent).unwrap();
+        let got = annealed(&machine, &data, &[], 1, &mut silent).unwrap();
         let rows = got.rows.iter().zip(&exact.rows).zip(&got.errors);
         let held = rows.filter(|((a, b), e)| (*a - *b).abs() <= **e).count();
         assert!((184..200).contains(&held), "{held} of 200");

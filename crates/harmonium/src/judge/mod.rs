@@ -7,6 +7,7 @@
 mod chains;
 mod equilibrium;
 mod flips;
+mod gaps;
 mod likelihood;
 mod log_z;
 mod pca;
@@ -20,6 +21,7 @@ pub use chains::{
 };
 pub use equilibrium::{Equilibrium, equilibrium};
 pub use flips::pseudo_log_likelihood_by_flips;
+pub use gaps::{CHAINS, Completion, Filling, SWEEPS, class_probabilities, complete, features};
 pub use likelihood::{
     FreeEnergies, Gain, LogLikelihood, conditional_log_likelihood, evaluate, free_energies,
     free_energy_gap, log_likelihood,

@@ -14,6 +14,7 @@ mod normalise;
 mod parameters;
 mod phase;
 mod product;
+mod rest;
 mod soft;
 mod tempered;
 
@@ -24,6 +25,7 @@ pub(crate) use linear::{Decoupled, Linear};
 pub(crate) use moments::clear_self;
 pub use parameters::Parameters;
 pub use phase::Phase;
+pub(crate) use rest::{Known, Pattern, Rest, put};
 pub use tempered::Tempered;
 
 use crate::{Batch, Error, Layer, Real, Result, States};

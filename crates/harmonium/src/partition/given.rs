@@ -1,16 +1,17 @@
-//! ln Z with some layers given: the sum over coupled hidden layers of a row, or Z of a condition.
+//! ln Z with some units given: the sum over coupled hidden layers or missing entries of a row, or Z of a condition.
 
 use super::ais::at_least_two;
 use super::anneal::{self, Run};
 use super::path::Path;
 use super::result::{Observer, tell};
 use super::{Base, Schedule, weights};
-use crate::{Clamp, Clamps, Machine, Real, Result, States};
+use crate::{Bits, Clamp, Clamps, Machine, Real, Result, States};
 
-/// AIS with the layers that `given` holds clamped to each row in turn: $\ln\sum\nu e^{-E}$ over all other layers, with
-/// its standard error, from `copies` chains for each row.
+/// AIS with the layers that `given` holds clamped to each row in turn: $\ln\sum\nu e^{-E}$ over all other units, with
+/// its standard error, from `copies` chains for each row. Of a layer for which `known` has bits, only the entries whose
+/// bit is set are given; an empty slice says that all are.
 ///
-/// With the visible layers given this is −F(v), also where the hidden layers are coupled; with the
+/// With the visible layers given this is −F(v), also where the hidden layers are coupled or entries are missing; with the
 /// conditioning layers given it is the ln Z of each condition. On average the values are too small.
 ///
 /// # Errors
@@ -20,21 +21,26 @@ pub fn ais_given<T: Real>(
     base: &Base<T>,
     schedule: &Schedule,
     given: &States<T>,
+    known: &[Option<Bits>],
     copies: usize,
     seed: u64,
     observer: &mut Observer<'_>,
 ) -> Result<Vec<(f64, f64)>> {
     at_least_two("copies of each row", copies)?;
+    let rows: Vec<usize> = (0..given.rows()).flat_map(|r| std::iter::repeat_n(r, copies)).collect();
     let mut clamps = Clamps::none(machine);
     for l in 0..machine.len() {
         if let Some(x) = given.get(l) {
             machine.layer(l).check_batch(x)?;
-            clamps = clamps.with(l, Clamp::All);
+            let clamp = match known.get(l) {
+                Some(Some(bits)) => Clamp::Units(bits.select(&rows)),
+                _ => Clamp::All,
+            };
+            clamps = clamps.with(l, clamp);
         }
     }
     let path = Path::new(machine, base.clone(), &clamps)?;
-    let log_z0 = path.log_z0_given(given, &clamps)?;
-    let rows: Vec<usize> = (0..given.rows()).flat_map(|r| std::iter::repeat_n(r, copies)).collect();
+    let log_z0 = path.log_z0_given(given, known)?;
     let mut states = given.select(&rows);
     let run = Run { seed, number: 4 };
     path.start(&mut states, run.key(0));

@@ -2,7 +2,7 @@
 
 use super::Base;
 use crate::sample::{Order, sweep};
-use crate::{Clamp, Clamps, Key, Layer, Machine, Real, Result, Role, States, Tempered};
+use crate::{Bits, Clamp, Clamps, Key, Layer, Machine, Real, Result, Role, States, Tempered};
 use ndarray::Array2;
 use rayon::prelude::*;
 
@@ -35,13 +35,13 @@ pub(crate) struct Fields<T> {
 }
 
 impl<'m, T: Real> Path<'m, T> {
-    /// The path of a machine; layers whose clamp is `All` are given and never sampled or traced out.
+    /// The path of a machine; units that are clamped are given and never sampled, and their layers not traced out.
     pub(crate) fn new(machine: &'m Machine<T>, base: Base<T>, clamps: &Clamps) -> Result<Self> {
         machine.check_normalisable()?;
         machine.between(base.layers(), 0.0)?;
         let order = Order::new(machine);
         let independent = |role: Role| {
-            let free = |l: &&usize| machine.role(**l) == role && *clamps.layer(**l) != Clamp::All;
+            let free = |l: &&usize| machine.role(**l) == role && *clamps.layer(**l) == Clamp::Free;
             order.layers().iter().filter(free).fold(Vec::new(), |mut set, &l| {
                 set.push(l);
                 if !machine.independent(&set) {
@@ -81,23 +81,39 @@ impl<'m, T: Real> Path<'m, T> {
         self.base.log_z(0..self.machine.len())
     }
 
-    /// ln Z₀ of each row with the clamped layers given in `states`.
-    pub(crate) fn log_z0_given(&self, states: &States<T>, clamps: &Clamps) -> Result<Vec<f64>> {
-        let given = |l: &usize| *clamps.layer(*l) == Clamp::All;
-        let (given, free): (Vec<_>, Vec<_>) = (0..self.machine.len()).partition(given);
+    /// ln Z₀ of each row with the layers that `states` hold given, or only the units whose bit in `known` is set.
+    pub(crate) fn log_z0_given(&self, states: &States<T>, known: &[Option<Bits>]) -> Result<Vec<f64>> {
+        let bits = |l: usize| known.get(l).and_then(Option::as_ref);
+        let whole = |l: &usize| states.get(*l).is_some() && bits(*l).is_none();
+        let (given, free): (Vec<_>, Vec<_>) = (0..self.machine.len()).partition(whole);
         let mut out = self.at(0.0).log_weight_of(&given, states)?;
         let log_z = self.base.log_z(free);
         out.iter_mut().for_each(|x| *x += log_z);
+        for l in 0..self.machine.len() {
+            let (Some(x), Some(bits)) = (states.get(l), bits(l)) else { continue };
+            // Z₀ of all units times the probability of those that are given.
+            let (layer, values) = (&self.base.layers()[l], self.machine.layer(l).values(x));
+            let nothing = vec![T::zero(); layer.kind().columns()];
+            for j in 0..layer.len() {
+                let unit = layer.unit(j);
+                for (r, out) in out.iter_mut().enumerate().filter(|(r, _)| bits.get(*r, j)) {
+                    *out += unit.log_density(&nothing, values[[r, j]]);
+                }
+            }
+        }
         Ok(out)
     }
 
-    /// Draws the kept layers that are not given from the base model.
+    /// Draws the kept units that are not given from the base model.
     pub(crate) fn start(&self, states: &mut States<T>, key: Key) {
         for &l in self.kept.iter().filter(|&&l| *self.clamps.layer(l) != Clamp::All) {
             let layer = &self.base.layers()[l];
             let mut x = layer.zeros(states.rows());
             let key = Key { purpose: key.purpose << 8 | l as u32, ..key };
             layer.sample_into(&Array2::zeros((states.rows(), layer.width())), key, &mut x);
+            if let (Clamp::Units(mask), Some(given)) = (self.clamps.layer(l), states.get(l)) {
+                x.copy_masked(given, mask);
+            }
             states.set(l, x);
         }
     }

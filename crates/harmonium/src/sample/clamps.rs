@@ -1,6 +1,6 @@
 //! Which units keep their state during a sweep.
 
-use crate::{Bits, Error, Machine, Real, Result, Role};
+use crate::{Bits, Error, Machine, Real, Result, Role, States};
 
 /// The clamp of one layer.
 #[derive(Clone, Debug, PartialEq, Default)]
@@ -32,6 +32,18 @@ impl Clamps {
         Self::by_role(machine, |role| role != Role::Hidden)
     }
 
+    /// What is known of rows of data clamped: all of the conditioning layers, and of the visible ones the entries whose bit
+    /// in `known` is set, all where it says nothing.
+    pub fn known<T: Real>(machine: &Machine<T>, rows: usize, known: &[Option<Bits>]) -> Self {
+        let mut clamps = Self::none(machine);
+        for l in machine.with_role(Role::Visible) {
+            let all = || Bits::from_fn(rows, machine.layer(l).len(), |_, _| true);
+            let bits = known.get(l).cloned().flatten().unwrap_or_else(all);
+            clamps = clamps.with(l, Clamp::Units(bits));
+        }
+        clamps
+    }
+
     fn by_role<T: Real>(machine: &Machine<T>, clamped: impl Fn(Role) -> bool) -> Self {
         let clamp = |m: &crate::Member<T>| {
             if clamped(m.role) { Clamp::All } else { Clamp::Free }
@@ -49,6 +61,34 @@ impl Clamps {
     /// The clamp of layer `l`.
     pub fn layer(&self, l: usize) -> &Clamp {
         &self.layers[l]
+    }
+
+    /// The clamps of some rows.
+    pub(super) fn select(&self, rows: &[usize]) -> Self {
+        let of = |clamp: &Clamp| match clamp {
+            Clamp::Units(bits) => Clamp::Units(bits.select(rows)),
+            other => other.clone(),
+        };
+        Self { layers: self.layers.iter().map(of).collect() }
+    }
+
+    /// Puts what is clamped from `given` into `states`, which must hold the layers of which only some units are.
+    ///
+    /// # Panics
+    /// If they do not, or have another number of rows.
+    pub fn put<T: Real>(&self, given: &States<T>, states: &mut States<T>) {
+        for (l, clamp) in self.layers.iter().enumerate() {
+            let Some(from) = given.get(l) else { continue };
+            match clamp {
+                Clamp::Free => {}
+                Clamp::All => states.set(l, from.clone()),
+                Clamp::Units(mask) => {
+                    let mut x = states.take(l).expect("a layer that is held");
+                    x.copy_masked(from, mask);
+                    states.set(l, x);
+                }
+            }
+        }
     }
 
     pub(super) fn check<T: Real>(&self, machine: &Machine<T>, rows: usize) -> Result<()> {

@@ -16,3 +16,5 @@ pub const PARTITION: u32 = 6;
 pub const JUDGE: u32 = 7;
 /// Samples for the user.
 pub const USER: u32 = 8;
+/// Draws from enumerated distributions.
+pub const EXACT: u32 = 9;

@@ -40,6 +40,7 @@ impl Quality {
         let mut quality =
             Self { log_likelihood: None, estimate: None, pseudo_likelihood: None, free_energy: None };
         if data.is_missing() {
+            quality.log_likelihood = of_known(machine, data);
             return Ok(quality);
         }
         let hidden: Vec<_> = machine.with_role(Role::Hidden).collect();
@@ -77,6 +78,17 @@ fn annealed_log_z<T: Real>(machine: &Machine<T>, data: &Data<T>, seed: u64) -> R
     let base = Base::of_data(machine, states.as_ref().unwrap_or(data.states()))?;
     let z = ais(machine, &base, &Schedule::uniform(STEPS), CHAINS, seed, &mut silent)?;
     Ok(z.value + shift)
+}
+
+/// Mean ln p of what is known of each row, where ln Z and the sums over what is missing are cheap.
+fn of_known<T: Real>(machine: &Machine<T>, data: &Data<T>) -> Option<f64> {
+    let exact = machine.exact().within(CHEAP);
+    let conditional = machine.with_role(Role::Condition).next().is_some();
+    if conditional || !matches!(exact.cost(), Ok((_, s)) if s < CHEAP) {
+        return None;
+    }
+    let rows = exact.clone().within(10.0 * CHEAP).log_probability_known(data.states(), data.known());
+    rows.ok().map(|rows| mean(&rows, data.wts()) + data.mean_offset())
 }
 
 fn mean(x: &[f64], wts: Option<&[f64]>) -> f64 {

@@ -1,0 +1,219 @@
+//! Samples for whoever wants those of the model: drawn exactly where that is quick, by chains that mix otherwise.
+
+use super::memory::{self, Memory};
+use super::{Chains, Clamp, Clamps, Replicas, purpose};
+use crate::exact::Draws;
+use crate::machine::{Known, Pattern, Rest, put};
+use crate::units::uniform;
+use crate::{Key, Machine, Real, Result, Role, States};
+use harmonium_kernels::Stream;
+
+/// Longest enumeration of one distribution, and of those of all rows together, in seconds.
+const SHORT: f64 = 0.05;
+const SHORT_TOGETHER: f64 = 0.25;
+/// Temperatures of a replica exchange that nobody asked for.
+pub const TEMPERATURES: usize = 12;
+
+/// How samples are to be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// As it takes: exactly where all states can be weighed in no time, else by plain chains where these forget their start,
+    /// else by replica exchange.
+    Auto,
+    /// By plain chains, whatever they do.
+    Plain,
+    /// By replica exchange over this many temperatures.
+    Tempered(usize),
+}
+
+/// A source of samples of a machine with anything clamped: rows of states that sweeps renew.
+///
+/// What it does follows from the machine, the clamps, the number of sweeps and the seed alone.
+#[derive(Debug)]
+pub struct Sampler<T: Real = f32> {
+    machine: Machine<T>,
+    clamps: Clamps,
+    source: Source<T>,
+    memory: Option<Memory>,
+    how: How,
+}
+
+#[derive(Debug)]
+enum Source<T: Real> {
+    Exact(Exactly<T>),
+    Plain(Chains<T>),
+    Tempered(Box<Replicas<T>>),
+}
+
+impl<T: Real> Sampler<T> {
+    /// Samples from `states`, of which the units that are clamped keep their values. The first `sweeps` sweeps lead to the
+    /// first sample; `go_on` is asked now and then whether to go on with finding out how they are best made.
+    ///
+    /// # Errors
+    /// A machine that cannot be normalised, clamps or states that do not fit, replica exchange of a conditional machine.
+    pub fn new(
+        machine: Machine<T>,
+        clamps: Clamps,
+        states: States<T>,
+        how: How,
+        seed: u64,
+        sweeps: usize,
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Self> {
+        machine.check_normalisable()?;
+        let mut memory = None;
+        let tempered = |rungs: usize| {
+            let replicas = Replicas::new(&machine, clamps.clone(), &states, rungs, seed, sweeps)?;
+            Ok(Source::Tempered(Box::new(replicas)))
+        };
+        let source = match how {
+            How::Plain => None,
+            How::Tempered(rungs) => Some(tempered(rungs)?),
+            How::Auto => match Exactly::new(&machine, &clamps, &states, seed)? {
+                Some(exactly) => Some(Source::Exact(exactly)),
+                None => {
+                    memory = memory::memory(&machine, &clamps, &states, sweeps, seed, go_on)?;
+                    let stuck = memory.is_some_and(|m| !m.is_gone());
+                    let can = machine.with_role(Role::Condition).next().is_none();
+                    if stuck && can { Some(tempered(TEMPERATURES)?) } else { None }
+                }
+            },
+        };
+        let source = source.unwrap_or_else(|| Source::Plain(Chains::new(states, seed, purpose::USER)));
+        Ok(Self { machine, clamps, source, memory, how })
+    }
+
+    /// `n` sweeps of all rows; where samples are exact, new ones whatever n is.
+    ///
+    /// # Errors
+    /// Whatever sampling may refuse.
+    pub fn sweep(&mut self, n: usize) -> Result<()> {
+        match &mut self.source {
+            Source::Exact(exactly) => exactly.draw(),
+            Source::Plain(chains) => chains.sweep(&self.machine.at(1.0), &self.clamps, n),
+            Source::Tempered(replicas) => replicas.sweep(&self.machine, n),
+        }
+    }
+
+    /// Whether rows are independent draws from the exact distribution, for which one sweep is as good as many.
+    pub fn is_exact(&self) -> bool {
+        matches!(self.source, Source::Exact(_))
+    }
+
+    /// The present states of all layers.
+    pub fn states(&self) -> &States<T> {
+        match &self.source {
+            Source::Exact(exactly) => &exactly.states,
+            Source::Plain(chains) => chains.states(),
+            Source::Tempered(replicas) => replicas.states(),
+        }
+    }
+
+    /// The replica exchange, if there is one.
+    pub fn replicas(&self) -> Option<&Replicas<T>> {
+        match &self.source {
+            Source::Tempered(replicas) => Some(replicas),
+            _ => None,
+        }
+    }
+
+    /// What pairs of plain chains said, if they were asked.
+    pub fn memory(&self) -> Option<Memory> {
+        self.memory
+    }
+
+    /// What is to be known of the samples, in words: first what was done that nobody asked for, then what speaks against
+    /// them. Nothing where all is well.
+    pub fn remarks(&self) -> (Option<String>, Option<String>) {
+        let trips = self.replicas().map(Replicas::round_trips);
+        let note = trips.filter(|_| self.how == How::Auto).map(|_| {
+            format!("plain chains do not forget their start here: replica exchange over {TEMPERATURES} temperatures")
+        });
+        let too_few = |trips: f64| {
+            let least = self.replicas().map_or(&[][..], |r| r.ladder().acceptance());
+            let least = least.iter().copied().fold(1.0, f64::min);
+            format!(
+                "replica exchange made {trips:.1} round trips per chain (acceptance at least {least:.2}): too few to trust \
+                 that all modes were found; use more sweeps or more temperatures"
+            )
+        };
+        let stuck = self.memory.is_some_and(|m| !m.is_gone()) && trips.is_none();
+        let conditional = "chains do not forget their start: the shares of the modes among the samples depend on it, and \
+                           replica exchange is not for conditional machines; use more sweeps";
+        let warning = trips.filter(|&t| t < 1.0).map(too_few);
+        (note, warning.or(stuck.then(|| conditional.to_owned())))
+    }
+}
+
+/// Independent draws from the exact distributions of rows.
+struct Exactly<T: Real> {
+    states: States<T>,
+    /// Distributions, the rows that follow each, and the layers and units that they are of.
+    tables: Vec<(Draws, Vec<usize>, Vec<(usize, Vec<usize>)>)>,
+    seed: u64,
+    drawn: u64,
+}
+
+impl<T: Real> std::fmt::Debug for Exactly<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Exactly").field("tables", &self.tables.len()).finish_non_exhaustive()
+    }
+}
+
+impl<T: Real> Exactly<T> {
+    /// `None` where it would take too long, or there are no states to be weighed.
+    fn new(
+        machine: &Machine<T>,
+        clamps: &Clamps,
+        states: &States<T>,
+        seed: u64,
+    ) -> Result<Option<Self>> {
+        clamps.check(machine, states.rows())?;
+        let wide = machine.cast::<f64>();
+        let known = (0..machine.len()).map(|l| match clamps.layer(l) {
+            Clamp::Free => Known::Nothing,
+            Clamp::All => Known::All,
+            Clamp::Units(bits) => Known::Units(bits),
+        });
+        let patterns = Pattern::of(machine, &known.collect::<Vec<_>>(), states.rows());
+        let (mut left, mut tables) = (SHORT_TOGETHER, Vec::new());
+        for pattern in patterns {
+            let rest = Rest::new(&wide, 1.0, states, &pattern)?;
+            for rows in rest.alike() {
+                let Some(alone) = rest.row(rows[0]) else { continue };
+                let Some(seconds) = Draws::seconds(&alone)? else { return Ok(None) };
+                left -= seconds;
+                if seconds > SHORT || left < 0.0 {
+                    return Ok(None);
+                }
+                let rows = rows.into_iter().map(|i| pattern.rows[i]).collect();
+                tables.push((alone, rows, rest.parts.clone()));
+            }
+        }
+        let weighed = tables.into_iter().map(|(m, rows, parts)| Ok((Draws::new(m)?, rows, parts)));
+        let tables = weighed.collect::<Result<_>>()?;
+        Ok(Some(Self { states: states.clone(), tables, seed, drawn: 0 }))
+    }
+
+    fn draw(&mut self) -> Result<()> {
+        self.drawn += 1;
+        let key = Key { seed: self.seed, purpose: purpose::USER, block: 0, sweep: self.drawn };
+        let mut rng = Stream::new(Key { purpose: purpose::EXACT, ..key });
+        let all: Vec<f64> = (0..self.states.rows()).map(|_| uniform(&mut rng)).collect();
+        for (draws, rows, parts) in &self.tables {
+            let uniforms: Vec<f64> = rows.iter().map(|&r| all[r]).collect();
+            // No two tables share a stream: each has its own first row.
+            let seed = Key { block: rows[0] as u32, ..key }.hash();
+            let drawn = draws.draw(&uniforms, Key { seed, purpose: purpose::EXACT, ..key })?;
+            for (part, (l, units)) in parts.iter().enumerate() {
+                let values = draws.machine().layer(part).values(drawn.layer(part)?);
+                let mut x = self.states.take(*l).expect("samples hold every layer");
+                for (&r, values) in rows.iter().zip(values.rows()) {
+                    put(&mut x, r, units, values.to_slice().expect("a row"));
+                }
+                self.states.set(*l, x);
+            }
+        }
+        Ok(())
+    }
+}
