@@ -290,6 +290,7 @@ class Sampling(Parts):
             raise ValueError(f"fill: {suggestion(fill, ['best', 'sample'])}")
         if chains < 1 or sweeps < 1:
             raise ValueError(f"chains, sweeps: expected at least 1, got {chains} and {sweeps}")
+        X = _frames.eager(X)
         rows = _inputs.rows(self, X, "X", missing=True)
         names = [x.name for x in self._layers.values() if x.role == "visible"]
         known = {name: rows.known(self._place(name)) for name in names}

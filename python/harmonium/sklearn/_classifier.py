@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight, _check_y, check_consistent_length
 
 from ._base import MachineEstimator
 from ._columns import Floats
@@ -41,7 +41,11 @@ class RBMClassifier(ClassifierMixin, MachineEstimator):  # type: ignore[misc]
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RBMClassifier:
         """Trains a new machine on rows and their classes; ``sample_weight`` says how much each row counts."""
-        X, y = validate_data(self, X, y, dtype=np.float64)
+        if y is None:
+            raise ValueError("requires y to be passed, but the target y is None")
+        X = self._check(X, reset=True)
+        y = _check_y(y, estimator=self)
+        check_consistent_length(X, y)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
@@ -55,8 +59,7 @@ class RBMClassifier(ClassifierMixin, MachineEstimator):  # type: ignore[misc]
 
     def predict_proba(self, X: Any) -> Floats:
         """p(class | row), exactly, a column for each class."""
-        rows = self._rows(X)
-        return self.machine_.predict_proba(rows)
+        return self._ask(X, lambda machine, rows: machine.predict_proba(rows))
 
     def predict_log_proba(self, X: Any) -> Floats:
         """Logarithms of :meth:`predict_proba`."""

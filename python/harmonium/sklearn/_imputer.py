@@ -11,8 +11,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from .. import _frames
 from ._base import MachineEstimator, seed_of
-from ._columns import Floats, Units
+from ._columns import Units
 
 
 class RBMImputer(OneToOneFeatureMixin, TransformerMixin, MachineEstimator):  # type: ignore[misc]
@@ -75,22 +76,29 @@ class RBMImputer(OneToOneFeatureMixin, TransformerMixin, MachineEstimator):  # t
         X = self._check(X, reset=True)
         empty = np.flatnonzero(np.isnan(X).all(axis=0))
         if empty.size:
-            raise ValueError(f"X: column {empty[0]} has no known value")
+            names = getattr(self, "feature_names_in_", np.arange(X.shape[1]))
+            raise ValueError(f"X: column {names[empty[0]]!r} has no known value")
         self._learn(X, sample_weight=sample_weight)
         self._fill_seed = seed_of(check_random_state(self.random_state))
         return self
 
-    def transform(self, X: Any) -> Floats:
-        """The rows with their gaps filled; known entries are as they were."""
+    def transform(self, X: Any) -> Any:
+        """The rows with their gaps filled; known entries are as they were.
+
+        Of a frame comes a frame of the same library and types, unless ``set_output`` asks for another container.
+        """
         check_is_fitted(self)
-        X = self._check(X, reset=False)
-        gaps = np.isnan(X)
-        if not gaps.any():
-            return np.array(X)
-        filled = self._columns.decode(
-            self.machine_.complete(self._columns.encode(X), fill=self.fill, seed=self._fill_seed)
-        )
-        return np.where(gaps, filled, X)
+        X = _frames.eager(X)
+        values = self._check(X, reset=False)
+        gaps = np.isnan(values)
+        if gaps.any():
+            # What training did not have tells nothing about the gaps, and stays as it is.
+            rows, _ = self._columns.encode(values)
+            filled = self._columns.decode(self.machine_.complete(rows, fill=self.fill, seed=self._fill_seed))
+            values = np.where(gaps, filled, values)
+        if self._reading is None or not (self._words or _frames.library(X) is not None):
+            return np.array(values)
+        return self._reading.fill(X, values, gaps)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -77,7 +77,7 @@ class RBMOutlierDetector(OutlierMixin, MachineEstimator):  # type: ignore[misc]
         self._learn(X, sample_weight=sample_weight)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
         X, weights = X[weights > 0], weights[weights > 0]
-        scores = -self.machine_.free_energy(self._columns.encode(X))
+        scores = -self.machine_.free_energy(self._columns.encode(X)[0])
         order = np.argsort(scores)
         # The first row that is no outlier any more: the weight up to it, its own included, is more than the part beyond.
         beyond = self.contamination + 1e-12 > np.cumsum(weights[order]) / weights.sum()
@@ -86,8 +86,7 @@ class RBMOutlierDetector(OutlierMixin, MachineEstimator):  # type: ignore[misc]
 
     def score_samples(self, X: Any) -> Floats:
         """-F(v) = ln p(v) + ln Z of each row: the lower, the stranger."""
-        rows = self._rows(X)
-        return -self.machine_.free_energy(rows)
+        return self._ask(X, lambda machine, rows: -machine.free_energy(rows))
 
     def decision_function(self, X: Any) -> Floats:
         """:meth:`score_samples` above the threshold: negative for outliers."""

@@ -64,13 +64,11 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MachineEstimator): 
 
     def transform(self, X: Any) -> npt.NDArray[np.float64]:
         """Means of the hidden units given each row."""
-        rows = self._rows(X)
-        return self.machine_.transform(rows).astype(np.float64)
+        return self._ask(X, lambda machine, rows: machine.transform(rows)).astype(np.float64)
 
     def score_samples(self, X: Any) -> Floats:
         """Pseudo-log-likelihood of each row: the sum over columns of ln p(column | all others), exactly."""
-        rows = self._rows(X)
-        return self.machine_.pseudo_log_likelihood(rows) - self._columns.log_scale
+        return self._ask(X, lambda machine, rows: machine.pseudo_log_likelihood(rows)) - self._columns.log_scale
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean of :meth:`score_samples`, for model selection."""
@@ -78,18 +76,23 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MachineEstimator): 
 
     def free_energy(self, X: Any) -> Floats:
         """F(v) of each row: -ln p(v) up to one constant, that of the machine."""
-        rows = self._rows(X)
-        return self.machine_.free_energy(rows)
+        return self._ask(X, lambda machine, rows: machine.free_energy(rows))
 
     def log_likelihood(self, X: Any, **settings: Any) -> LogLikelihood:
         """ln p of the machine's units with interval and verdict: :meth:`harmonium.Machine.log_likelihood`.
 
         Densities of real columns are those of the standardised ones.
         """
-        rows = self._rows(X)
+        check_is_fitted(self)
+        rows, strange = self._columns.encode(self._check(X, reset=False))
+        for group in self._columns.groups:
+            if strange[group.name].any():
+                row, j = np.argwhere(strange[group.name])[0]
+                raise ValueError(f"X: row {row}, column {group.names[j]!r}: a value that training did not have")
         return self.machine_.log_likelihood(rows, **settings)
 
-    def sample(self, n_samples: int = 1, **settings: Any) -> Floats:
-        """New rows: :meth:`harmonium.Machine.sample`."""
+    def sample(self, n_samples: int = 1, **settings: Any) -> Any:
+        """New rows: :meth:`harmonium.Machine.sample`; a frame of the same types where the machine was fitted to a frame."""
         check_is_fitted(self)
-        return self._columns.decode(self.machine_.sample(n_samples, **settings))
+        drawn = self._columns.decode(self.machine_.sample(n_samples, **settings))
+        return drawn if self._reading is None else self._reading.rows(drawn)
