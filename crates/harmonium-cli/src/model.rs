@@ -3,6 +3,7 @@
 use crate::error::{Context, Failure, Result};
 use crate::run::Run;
 use harmonium::io::Provenance;
+use harmonium::train::Floor;
 use harmonium::{Archive, Machine};
 use harmonium_table::{Layout, schema_from_json};
 use std::path::{Path, PathBuf};
@@ -13,6 +14,8 @@ pub(crate) struct Model {
     pub(crate) path: PathBuf,
     pub(crate) machine: Machine,
     pub(crate) layout: Layout,
+    /// Independent columns with the marginals of the training rows, where the file has them.
+    pub(crate) floor: Option<Floor>,
     pub(crate) provenance: Provenance,
     pub(crate) run: Option<Run>,
     /// The update it was kept at, where it is not what the run ended with.
@@ -89,7 +92,9 @@ impl Model {
             }
             None => Layout::plain(&machine),
         };
-        Ok(Self { path: path.into(), machine, layout, provenance, run: None, update: None })
+        // A file of an older version has no floor; one that cannot be read is no reason to refuse the model.
+        let floor = provenance.details.get("floor").and_then(|text| serde_json::from_str(text).ok());
+        Ok(Self { path: path.into(), machine, layout, floor, provenance, run: None, update: None })
     }
 
     fn foreign(path: &Path) -> Result<Self> {
@@ -103,6 +108,7 @@ impl Model {
             path: path.into(),
             machine,
             layout,
+            floor: None,
             provenance: Provenance::default(),
             run: None,
             update: None,

@@ -156,16 +156,13 @@ fn health(run: &Trainer<'_, f32>, data: &States) -> Option<String> {
 
 /// Mean free energy of the chains minus that of the data, in standard deviations of the data's.
 pub(crate) fn chain_gap(run: &Trainer<'_, f32>, data: &States) -> Option<f64> {
-    let chains: States = run.checkpoint().below("estimator").states("chains").ok()?;
-    let machine = run.machine();
-    let moments = |states: &States| -> Option<(f64, f64)> {
-        let f = machine.free_energy(states).ok()?;
+    let moments = |f: &[f64]| {
         let n = f.len() as f64;
         let mean = f.iter().sum::<f64>() / n;
-        Some((mean, (f.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n).sqrt()))
+        (mean, (f.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n).sqrt())
     };
-    let (data, spread) = moments(data)?;
-    let (chain, _) = moments(&chains)?;
+    let (chain, _) = moments(&run.chain_free_energies()?);
+    let (data, spread) = moments(&run.machine().free_energy(data).ok()?);
     Some((chain - data) / spread.max(1e-9))
 }
 

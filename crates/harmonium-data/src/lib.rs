@@ -79,7 +79,7 @@ pub use read::columns::Given;
 #[cfg(feature = "hdf5")]
 pub use read::hdf5::{Holds, holds as hdf5_holds};
 pub use reweight::identity_weights;
-pub use schema::{Binarize, Group, Overrides, Schema};
+pub use schema::{Binarize, Curve, Group, Overrides, Schema, Transform};
 pub use shield::{is_shielded, shielded};
 pub use split::{Dataset, Split};
 pub use stream::RowBlocks;

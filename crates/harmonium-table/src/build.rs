@@ -3,7 +3,7 @@
 use crate::layout::{Layout, Visible, largest, visible};
 use crate::{Error, MachineConfig, MachineKind, Result};
 use harmonium::{Coupling, Kind, Layer, Machine, Member, Role};
-use harmonium_data::Table;
+use harmonium_data::{self as hd, Schema, Table, Transform};
 use ndarray::Array2;
 
 /// Most hidden units that are chosen without being asked for.
@@ -17,8 +17,20 @@ const MANY: usize = 500;
 pub fn machine_for(config: &mut MachineConfig, table: &Table) -> Result<(Machine, Layout)> {
     let layers = |labels, counts| visible(table.schema(), &largest(table), labels, counts);
     let machine = join(config, layers)?;
-    let layout = Layout::new(table.schema().clone(), &machine)?;
+    let layout = Layout::new(measured(table).into(), &machine)?;
     Ok((machine, layout))
+}
+
+/// The schema of a table, with a transform for every real column that was chosen on its rows.
+pub fn measured(table: &Table) -> Schema {
+    let mut schema = Schema::clone(table.schema());
+    for block in table.blocks().iter().filter(|b| b.kind == hd::Kind::Real) {
+        for (j, &place) in block.columns.iter().enumerate() {
+            let values = (0..table.rows()).filter_map(|r| block.number(r, j));
+            schema.columns[place].transform.get_or_insert_with(|| Transform::fit(values));
+        }
+    }
+    schema
 }
 
 /// The machine that `config` asks for, on the visible layers that `layers` gives when it is told whether there is to be one

@@ -3,7 +3,7 @@
 use crate::{Error, Result};
 use harmonium::train::Data;
 use harmonium::{Batch, Bits, Kind, Layer, Machine, Role, States};
-use harmonium_data::{self as hd, BitMatrix, Block, Column, Schema, Table, Values};
+use harmonium_data::{self as hd, BitMatrix, Block, Column, Schema, Table, Transform, Values};
 use ndarray::Array2;
 use std::sync::Arc;
 
@@ -161,7 +161,16 @@ impl Layout {
         for (l, bits) in known {
             data = data.with_known(l, bits)?;
         }
-        Ok(data)
+        self.with_offsets(data)
+    }
+
+    /// The same rows with what their log-likelihoods have more in the units of the table.
+    fn with_offsets(&self, data: Data) -> Result<Data> {
+        if self.schema.columns.iter().all(|c| c.transform.is_none()) {
+            return Ok(data);
+        }
+        let offsets = self.log_slopes(data.states(), data.known());
+        Ok(data.with_offsets(offsets)?)
     }
 
     /// The same as [`Layout::data`], with the entries taken out of the table where they have the form that training reads:
@@ -171,7 +180,8 @@ impl Layout {
         let mut taken = Vec::new();
         for (block, &l) in table.blocks_mut().iter_mut().zip(&self.layers) {
             let empty = Values::Bits(BitMatrix::zeros(0, 0));
-            taken.push((l, take(std::mem::replace(&mut block.values, empty), rows)));
+            let values = std::mem::replace(&mut block.values, empty);
+            taken.push((l, take(values, rows, &transforms(&self.schema, &block.columns))));
         }
         let known = |block: &Block| {
             let missing = block.missing.as_ref()?;
@@ -192,7 +202,7 @@ impl Layout {
         for (l, bits) in of_blocks.chain(labels) {
             data = data.with_known(l, bits)?;
         }
-        Ok(data)
+        self.with_offsets(data)
     }
 
     /// The labels as states, where the machine has a layer for them; which are known, where some are missing.
@@ -213,7 +223,7 @@ impl Layout {
         let mut known = Vec::new();
         for (block, &l) in table.blocks().iter().zip(&self.layers) {
             let layer = machine.layer(l);
-            let batch = batch(block, rows);
+            let batch = batch(block, rows, &transforms(&self.schema, &block.columns));
             layer.check_batch(&batch).map_err(|e| mismatch(&self.schema, block, e))?;
             states.set(l, batch);
             if let Some(missing) = &block.missing {
@@ -230,7 +240,8 @@ impl Layout {
         let rows = states.rows();
         let mut table = Table::zeros(self.schema.clone(), rows);
         for (block, &l) in table.blocks_mut().iter_mut().zip(&self.layers) {
-            block.values = values(machine.layer(l), states.layer(l)?);
+            let maps = transforms(&self.schema, &block.columns);
+            block.values = values(machine.layer(l), states.layer(l)?, &maps);
         }
         if let (Some(l), Some(column)) = (self.labels, self.label_column()) {
             let codes = match states.layer(l)? {
@@ -241,6 +252,23 @@ impl Layout {
             table.set_labels(Some(hd::Labels { column, categories, codes }))?;
         }
         Ok(table)
+    }
+
+    /// $\sum\ln(dz/dx)$ over the known measured entries of each row: what the logarithm of a density in the machine's
+    /// numbers z lacks against one in the user's x. All zero where nothing is transformed.
+    pub fn log_slopes(&self, states: &States, known: &[Option<Bits>]) -> Vec<f64> {
+        let mut sums = vec![0.0; states.rows()];
+        for (group, &l) in self.schema.groups().iter().zip(&self.layers) {
+            let maps = transforms(&self.schema, &group.columns);
+            let Some(Batch::Reals(z)) = states.get(l) else { continue };
+            let known = known.get(l).and_then(Option::as_ref);
+            for ((r, j), &z) in z.indexed_iter() {
+                if let Some(map) = maps[j].filter(|_| known.is_none_or(|k| k.get(r, j))) {
+                    sums[r] += map.log_slope(map.inverse(f64::from(z)));
+                }
+            }
+        }
+        sums
     }
 
     /// Place of the label column in the schema.
@@ -293,22 +321,32 @@ fn mismatch(schema: &Schema, block: &Block, error: harmonium::Error) -> Error {
     ))
 }
 
-fn batch(block: &Block, rows: usize) -> Batch<f32> {
+fn batch(block: &Block, rows: usize, maps: &[Option<Transform>]) -> Batch<f32> {
     match &block.values {
-        Values::Reals(reals) => singles(reals, rows),
-        values => take(values.clone(), rows),
+        Values::Reals(reals) => singles(reals, rows, maps),
+        values => take(values.clone(), rows, maps),
     }
 }
 
-/// Missing reals are NaN in a table; what stands there does not matter, but must be finite.
-fn singles(reals: &hd::Matrix<f64>, rows: usize) -> Batch<f32> {
-    let finite = |x: &f64| if x.is_finite() { *x as f32 } else { 0.0 };
-    let x = reals.values().iter().map(finite).collect();
+/// The maps of some columns.
+fn transforms(schema: &Schema, columns: &[usize]) -> Vec<Option<Transform>> {
+    columns.iter().map(|&c| schema.columns[c].transform).collect()
+}
+
+/// A number as the machine sees it. Missing reals are NaN in a table; what stands there does not matter, but must be
+/// finite, as must a number that is too large for single precision.
+fn seen(x: f64, map: Option<Transform>) -> f32 {
+    let z = map.map_or(x, |map| map.forward(x)) as f32;
+    if z.is_nan() { 0.0 } else { z.clamp(f32::MIN, f32::MAX) }
+}
+
+fn singles(reals: &hd::Matrix<f64>, rows: usize, maps: &[Option<Transform>]) -> Batch<f32> {
+    let x = reals.values().iter().zip(maps.iter().cycle()).map(|(&x, &map)| seen(x, map)).collect();
     Batch::Reals(Array2::from_shape_vec((rows, reals.cols()), x).expect("rows × cols values"))
 }
 
 /// The same, without a copy where the form is the same.
-fn take(values: Values, rows: usize) -> Batch<f32> {
+fn take(values: Values, rows: usize, maps: &[Option<Transform>]) -> Batch<f32> {
     match values {
         Values::Bits(bits) => {
             let cols = bits.cols();
@@ -326,14 +364,14 @@ fn take(values: Values, rows: usize) -> Batch<f32> {
             let cols = reals.cols();
             let mut x =
                 Array2::from_shape_vec((rows, cols), reals.into_values()).expect("rows × cols values");
-            x.mapv_inplace(|x| if x.is_finite() { x } else { 0.0 });
+            x.iter_mut().zip(maps.iter().cycle()).for_each(|(x, &map)| *x = seen(f64::from(*x), map));
             Batch::Reals(x)
         }
-        Values::Reals(reals) => singles(&reals, rows),
+        Values::Reals(reals) => singles(&reals, rows, maps),
     }
 }
 
-fn values(layer: &Layer, batch: &Batch<f32>) -> Values {
+fn values(layer: &Layer, batch: &Batch<f32>, maps: &[Option<Transform>]) -> Values {
     let (rows, cols) = (batch.rows(), layer.len());
     match batch {
         Batch::Bits(bits) => {
@@ -348,10 +386,17 @@ fn values(layer: &Layer, batch: &Batch<f32>) -> Values {
             codes.indexed_iter().for_each(|((r, j), &x)| out.set(r, j, x));
             Values::Codes(out)
         }
-        Batch::Reals(reals) => {
+        Batch::Reals(reals) if maps.iter().all(Option::is_none) => {
             let mut out = hd::Matrix::zeros(rows, cols);
             reals.indexed_iter().for_each(|((r, j), &x)| out.set(r, j, x));
             Values::Singles(out)
+        }
+        // Units of the source may need more digits than single precision has.
+        Batch::Reals(reals) => {
+            let mut out = hd::Matrix::zeros(rows, cols);
+            let measured = |j: usize, z: f64| maps[j].map_or(z, |map| map.inverse(z));
+            reals.indexed_iter().for_each(|((r, j), &z)| out.set(r, j, measured(j, f64::from(z))));
+            Values::Reals(out)
         }
     }
 }

@@ -29,7 +29,7 @@ mod pretrain;
 mod schema;
 mod settings;
 
-pub use build::{join, machine_for};
+pub use build::{join, machine_for, measured};
 pub use config::{MachineConfig, MachineKind};
 pub use error::{Error, Result};
 pub use layout::{LABELS, Layout, Visible, is_class, visible};

@@ -23,6 +23,8 @@ struct KeptColumns {
     categories: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     binarize: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    transform: Option<String>,
 }
 
 fn numbered(name: &str) -> Option<(&str, usize)> {
@@ -37,11 +39,13 @@ pub fn schema_to_json(schema: &Schema) -> String {
     let mut columns: Vec<KeptColumns> = Vec::new();
     for c in &schema.columns {
         let binarize = c.binarize.map(|b| b.to_string());
+        let transform = c.transform.map(|t| t.to_string());
         if let Some(last) = columns.last_mut() {
             let count = last.count.unwrap_or(1);
             let next = numbered(&last.name).map(|(stem, n)| (stem, n + count));
             let same = last.kind == c.kind.name() && last.categories[..] == c.categories[..];
-            if same && last.binarize == binarize && next.is_some() && next == numbered(&c.name) {
+            let same = same && last.binarize == binarize && last.transform == transform;
+            if same && next.is_some() && next == numbered(&c.name) {
                 last.count = Some(count + 1);
                 continue;
             }
@@ -52,6 +56,7 @@ pub fn schema_to_json(schema: &Schema) -> String {
             kind: c.kind.name().into(),
             categories: c.categories.to_vec(),
             binarize,
+            transform,
         });
     }
     serde_json::to_string(&Kept { shape: schema.shape, columns }).expect("texts and numbers only")
@@ -69,6 +74,7 @@ pub fn schema_from_json(text: &str) -> Result<Schema> {
         let categories: Arc<[String]> = c.categories.into();
         let kind: hd::Kind = c.kind.parse().map_err(bad)?;
         let binarize = c.binarize.map(|b| b.parse()).transpose().map_err(bad)?;
+        let transform = c.transform.map(|t| t.parse()).transpose().map_err(bad)?;
         let count = c.count.unwrap_or(1);
         // A count is believed only as far as a machine could have as many units.
         if count > 1 << 24 {
@@ -80,7 +86,7 @@ pub fn schema_from_json(text: &str) -> Result<Schema> {
                 _ => c.name.clone(),
             };
             let categories = categories.clone();
-            schema.columns.push(Column { name, kind, categories, binarize });
+            schema.columns.push(Column { name, kind, categories, binarize, transform });
         }
     }
     Ok(schema)
@@ -101,6 +107,7 @@ mod tests {
         }));
         columns.push(Column::new("x01", hd::Kind::Real));
         columns.push(Column::new("x02", hd::Kind::Real));
+        columns[9].transform = Some(hd::Transform::fit((1..99).map(|i| f64::from(i).exp2().recip())));
         let schema = Schema { columns, shape: Some([2, 2]) };
         let text = schema_to_json(&schema);
         assert_eq!(schema_from_json(&text).unwrap(), schema);

@@ -87,7 +87,7 @@ impl EvaluateArgs {
                 ),
             }
         }
-        let evaluation = judge(&model.machine, &model.layout, &table, &name, &effort, common)?;
+        let evaluation = judge(&model.machine, &model, &table, &name, &effort, common)?;
         let mut object = evaluation.json();
         if let (Some(run), Some(update)) = (&model.run, model.update) {
             object = Records::read(run).add(run, update, &evaluation)?;

@@ -52,7 +52,7 @@ impl ScoreArgs {
         let model = Model::open(&self.model)?;
         let rows = |name: &str| -> Result<Rows<'_>> {
             let table = self.read.load_like(name, &model.layout.schema, common.seed.unwrap_or(0))?;
-            let rows = Rows::new(&model.machine, &model.layout, &table)?;
+            let rows = Rows::new(&model.machine, &model.layout, &table, None)?;
             match (0..table.rows()).find(|r| rows.whole.get(*r) != Some(r)) {
                 Some(row) => Err(Failure::new(format!(
                     "{name}, row {}: an entry is missing, and scores need whole rows; fill them with `harmonium complete`",
@@ -85,7 +85,7 @@ impl ScoreArgs {
         let lines =
             f.rows.iter().zip(&f.errors).zip(&ranks).enumerate().map(|(r, ((f, error), rank))| {
                 let ll = z.as_ref().map(|z| {
-                    let value = -f - z.log_z.value;
+                    let value = -f - z.log_z.value + these.offset(r);
                     let below = (z.interval.upper - z.log_z.value).hypot(*error);
                     let above = (z.log_z.value - z.interval.lower).hypot(*error);
                     [value, value - below, value + above]

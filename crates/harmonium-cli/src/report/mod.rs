@@ -61,7 +61,7 @@ pub(crate) fn sections(model: &Model, run: &Run, common: &Common) -> Result<Vec<
     let step = set.train.rows().div_ceil(SAMPLES).max(1);
     let rows = set.train.select(&(0..set.train.rows()).step_by(step).collect::<Vec<_>>())?;
     // What is missing would be drawn as zeros: figures show whole rows, where there are some.
-    let whole = Rows::new(&model.machine, &model.layout, &rows)?;
+    let whole = Rows::new(&model.machine, &model.layout, &rows, None)?;
     let data = match whole.whole.is_empty() {
         true => model.layout.states(&model.machine, &rows)?.0,
         false => whole.states.into_owned(),

@@ -238,7 +238,7 @@ impl<'a> Profiler<'a> {
                 "list its categories in the schema, or mark it \"ignore\"",
             ));
         }
-        Ok(Column { name: self.names[col].clone(), kind, categories, binarize })
+        Ok(Column { name: self.names[col].clone(), kind, categories, binarize, transform: None })
     }
 }
 

@@ -5,12 +5,14 @@ pub(crate) mod infer;
 mod overrides;
 mod pattern;
 mod profile;
+mod transform;
 
 use std::fmt;
 
 pub use binarize::Binarize;
 pub use overrides::Overrides;
 pub(crate) use overrides::shorten;
+pub use transform::{Curve, Transform};
 
 use crate::{Column, Kind};
 
@@ -90,6 +92,7 @@ impl Schema {
                 && a.kind == b.kind
                 && a.binarize == b.binarize
                 && a.categories == b.categories
+                && a.transform == b.transform
         })
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::Binarize;
+use crate::{Binarize, Transform};
 
 /// What the entries of a column mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -87,12 +87,14 @@ pub struct Column {
     pub categories: Arc<[String]>,
     /// How numbers become 0 and 1 (binary and spin columns only).
     pub binarize: Option<Binarize>,
+    /// How a model sees the numbers of a real column; tables hold them as they are.
+    pub transform: Option<Transform>,
 }
 
 impl Column {
     /// A column without categories.
     pub fn new(name: impl Into<String>, kind: Kind) -> Self {
-        Self { name: name.into(), kind, categories: Arc::default(), binarize: None }
+        Self { name: name.into(), kind, categories: Arc::default(), binarize: None, transform: None }
     }
 
     /// The same column with these categories.

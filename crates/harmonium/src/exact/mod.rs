@@ -10,14 +10,15 @@ mod gray;
 mod plan;
 mod problem;
 mod quadrature;
+mod recouple;
 mod walk;
 
-use crate::machine::Parameters;
+use crate::machine::{Decoupled, Parameters};
 use crate::{Error, Machine, Real, Result, Role, States};
 use ndarray::{Array1, Array2};
 use plan::Plan;
 use rayon::prelude::*;
-use walk::{Sum, Want};
+use walk::Want;
 
 /// Longest enumeration that starts without being forced, in seconds (estimated).
 const PATIENCE: f64 = 600.0;
@@ -41,6 +42,19 @@ pub struct Moments {
     pub stats: Parameters<f64>,
     /// $\langle x x^\top\rangle$ over the columns of all layers in order, where it was asked for.
     pub second: Option<Array2<f64>>,
+}
+
+/// What a walk found.
+struct Answer {
+    log_z: f64,
+    /// Where they were asked for.
+    moments: Option<Moments>,
+}
+
+impl Answer {
+    fn into_moments(self) -> Moments {
+        self.moments.expect("moments were asked for")
+    }
 }
 
 impl<T: Real> Machine<T> {
@@ -75,25 +89,51 @@ impl Exact {
     /// # Errors
     /// When the machine cannot be normalised.
     pub fn cost(&self) -> Result<(f64, f64)> {
-        let plan = Plan::new(&self.machine, self.beta, &self.free())?;
-        Ok((plan.states, self.seconds(&plan)))
+        self.cost_given(&self.free())
     }
 
-    fn seconds(&self, plan: &Plan) -> f64 {
-        1e-9 * plan.cost(&self.machine)
+    /// The same with some layers held.
+    fn cost_given(&self, fixed: &[Option<Vec<f64>>]) -> Result<(f64, f64)> {
+        let decoupled = self.decoupled(fixed);
+        let machine = decoupled.as_ref().map_or(&self.machine, |d| &d.machine);
+        let plan = Plan::new(machine, self.beta, fixed)?;
+        Ok((plan.states, 1e-9 * plan.cost(machine)))
     }
 
     fn free(&self) -> Vec<Option<Vec<f64>>> {
         vec![None; self.machine.len()]
     }
 
-    fn sum(&self, fixed: &[Option<Vec<f64>>], want: Want) -> Result<Sum> {
-        let plan = Plan::new(&self.machine, self.beta, fixed)?;
-        let seconds = self.seconds(&plan);
+    /// The machine that is walked when nothing but `fixed` is held: Gaussian units that are coupled to each other are
+    /// independent in other coordinates.
+    fn decoupled(&self, fixed: &[Option<Vec<f64>>]) -> Option<Decoupled<f64>> {
+        self.machine.decoupled(|l| fixed[l].is_none())
+    }
+
+    fn sum(&self, fixed: &[Option<Vec<f64>>], want: Want) -> Result<Answer> {
+        let decoupled = self.decoupled(fixed);
+        let machine = decoupled.as_ref().map_or(&self.machine, |d| &d.machine);
+        let plan = Plan::new(machine, self.beta, fixed)?;
+        let seconds = 1e-9 * plan.cost(machine);
         if seconds > self.patience {
             return Err(Error::TooManyStates { states: plan.states, seconds });
         }
-        Ok(walk::run(&self.machine, self.beta, &plan, want))
+        let Some(d) = &decoupled else {
+            let sum = walk::run(machine, self.beta, &plan, want);
+            let log_z = sum.log_z;
+            return Ok(Answer { log_z, moments: (want != Want::LogZ).then(|| sum.moments(machine)) });
+        };
+        // The moments of coupled units need all second moments of the independent ones.
+        let inner = if want == Want::LogZ { want } else { Want::Second };
+        let sum = walk::run(machine, self.beta, &plan, inner);
+        let log_z = sum.log_z + d.log_z_shift();
+        let moments = (want != Want::LogZ).then(|| {
+            let mut moments = recouple::moments(&self.machine, d, sum.moments(machine));
+            moments.log_z = log_z;
+            moments.second = moments.second.filter(|_| want == Want::Second);
+            moments
+        });
+        Ok(Answer { log_z, moments })
     }
 
     /// $\ln Z_\beta = \ln\sum_x \nu(x) e^{-\beta E(x)}$.
@@ -109,7 +149,7 @@ impl Exact {
     /// # Errors
     /// As for [`log_z`](Self::log_z).
     pub fn moments(&self) -> Result<Moments> {
-        Ok(self.sum(&self.free(), Want::Stats)?.moments(&self.machine))
+        Ok(self.sum(&self.free(), Want::Stats)?.into_moments())
     }
 
     /// As [`moments`](Self::moments), with all second moments.
@@ -117,17 +157,16 @@ impl Exact {
     /// # Errors
     /// As for [`log_z`](Self::log_z).
     pub fn second_moments(&self) -> Result<Moments> {
-        Ok(self.sum(&self.free(), Want::Second)?.moments(&self.machine))
+        Ok(self.sum(&self.free(), Want::Second)?.into_moments())
     }
 
     /// ln Z(row) and moments with the layers held in `states` clamped to each row in turn.
-    fn clamped<T: Real>(&self, states: &States<T>, want: Want) -> Result<Vec<Sum>> {
+    fn clamped<T: Real>(&self, states: &States<T>, want: Want) -> Result<Vec<Answer>> {
         let fixed = self.rows(states)?;
         // The first row decides whether it is too much, before threads start.
         fixed.first().map_or(Ok(()), |f| {
-            let plan = Plan::new(&self.machine, self.beta, f)?;
-            let seconds = self.seconds(&plan) * fixed.len() as f64;
-            let states = plan.states * fixed.len() as f64;
+            let (states, seconds) = self.cost_given(f)?;
+            let (states, seconds) = (states * fixed.len() as f64, seconds * fixed.len() as f64);
             if seconds > self.patience { Err(Error::TooManyStates { states, seconds }) } else { Ok(()) }
         })?;
         fixed.par_iter().map(|f| self.sum(f, want)).collect()
@@ -215,12 +254,12 @@ impl Exact {
         Ok(self.average(self.clamped(v, Want::Stats)?, wts))
     }
 
-    fn average(&self, sums: Vec<Sum>, wts: Option<&[f64]>) -> Parameters<f64> {
+    fn average(&self, sums: Vec<Answer>, wts: Option<&[f64]>) -> Parameters<f64> {
         let total = wts.map_or(sums.len() as f64, |w| w.iter().sum());
         let mut average = self.machine.zero_parameters();
         for (r, sum) in sums.into_iter().enumerate() {
             let wt = wts.map_or(1.0, |w| w[r]) / total;
-            average.add(wt, &sum.moments(&self.machine).stats);
+            average.add(wt, &sum.into_moments().stats);
         }
         average
     }

@@ -5,6 +5,10 @@ use crate::partition::{Base, Interval, Observer, Schedule, Verdict, ais_given};
 use crate::{Error, Machine, Real, Result, Role, States};
 use serde::{Deserialize, Serialize};
 
+/// Nats by which a model may lie below independent columns and still be called as good: the random weights that a run
+/// starts with cost some thousandths.
+const TOLERANCE: f64 = 0.01;
+
 /// Half width of a 95 % interval in standard errors.
 const Z95: f64 = 1.96;
 /// Longest enumeration of coupled hidden layers, in seconds.
@@ -26,10 +30,82 @@ pub struct LogLikelihood {
     pub sampling_err: f64,
     /// Of each row.
     pub rows: Vec<f64>,
-    /// That of ln Z.
+    /// That of ln Z, or what is wrong with the model.
     pub verdict: Verdict,
     /// Why, in words.
     pub reasons: Vec<String>,
+    /// What the machine has over independent columns, where that was asked for.
+    pub gain: Option<Gain>,
+}
+
+/// What a machine has over independent columns on the same rows.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Gain {
+    /// Mean log-likelihood of independent columns, in nats.
+    pub floor: f64,
+    /// The machine's mean log-likelihood minus that.
+    pub value: f64,
+    /// Standard error of the gain from the finite data.
+    pub std_err: f64,
+}
+
+impl LogLikelihood {
+    /// From its rows and the distances of ln p from the ends of its interval, the finite data apart.
+    fn new(
+        rows: Vec<f64>,
+        wts: Option<&[f64]>,
+        (below, above): (f64, f64),
+        verdict: Verdict,
+        reasons: Vec<String>,
+    ) -> Result<Self> {
+        let (mean, sampling_err) = summary(&rows, wts)?;
+        let wide = |error: f64| error.hypot(Z95 * sampling_err);
+        let interval = Interval { lower: mean - wide(below), upper: mean + wide(above) };
+        let mut out = Self { mean, interval, sampling_err, rows, verdict, reasons, gain: None };
+        if !mean.is_finite() {
+            out.verdict = Verdict::Diverged;
+            out.reasons.insert(0, "the likelihood is not a finite number".into());
+        }
+        Ok(out)
+    }
+
+    /// The same in the user's units: each row's logarithm of a density is larger by its offset, see
+    /// [`Data::with_offsets`](crate::train::Data::with_offsets).
+    ///
+    /// # Errors
+    /// Another number of offsets than rows.
+    pub fn in_units(self, offsets: &[f64], wts: Option<&[f64]>) -> Result<Self> {
+        if offsets.len() != self.rows.len() {
+            return Err(Error::shape("offsets", self.rows.len(), offsets.len()));
+        }
+        // What is left of the interval without the finite data belongs to ln Z and stays.
+        let own = |half: f64| (half * half - (Z95 * self.sampling_err).powi(2)).max(0.0).sqrt();
+        let errors = (own(self.mean - self.interval.lower), own(self.interval.upper - self.mean));
+        let rows = self.rows.iter().zip(offsets).map(|(x, o)| x + o).collect();
+        Self::new(rows, wts, errors, self.verdict, self.reasons)
+    }
+
+    /// The same with the gain over independent columns, whose log-likelihood of each row is `floor`; a model that lies below
+    /// them, beyond the noise of the rows and of ln Z, is called so.
+    ///
+    /// # Errors
+    /// Another number of rows.
+    pub fn above(mut self, floor: &[f64], wts: Option<&[f64]>) -> Result<Self> {
+        if floor.len() != self.rows.len() {
+            return Err(Error::shape("rows of the floor", self.rows.len(), floor.len()));
+        }
+        let gains: Vec<f64> = self.rows.iter().zip(floor).map(|(x, f)| x - f).collect();
+        let ((value, std_err), (floor, _)) = (summary(&gains, wts)?, summary(floor, wts)?);
+        self.gain = Some(Gain { floor, value, std_err });
+        let z_err =
+            ((self.interval.upper - self.mean).powi(2) - (Z95 * self.sampling_err).powi(2)).max(0.0);
+        if self.verdict != Verdict::Diverged && !(value + z_err.sqrt() + Z95 * std_err >= -TOLERANCE) {
+            self.verdict = Verdict::WorseThanIndependent;
+            let why = format!("independent columns have {floor:.3} nats per row, {:.3} more", -value);
+            self.reasons.insert(0, why);
+        }
+        Ok(self)
+    }
 }
 
 /// $\ln p(v) = -F(v) - \ln Z$ of each row of `data`, with ln Z as estimated by [`log_z`](super::log_z()).
@@ -55,15 +131,11 @@ pub fn log_likelihood<T: Real>(
     }
     let f = free_energies(machine, data, seed, observer)?;
     let rows: Vec<f64> = f.rows.iter().map(|f| -f - z.log_z.value).collect();
-    let (mean, sampling_err) = summary(&rows, wts)?;
-    let wide = |z_err: f64| z_err.hypot(Z95 * sampling_err).hypot(f.mean_error());
-    let interval = Interval {
-        lower: mean - wide(z.interval.upper - z.log_z.value),
-        upper: mean + wide(z.log_z.value - z.interval.lower),
-    };
+    let wide = |z_err: f64| z_err.hypot(f.mean_error());
+    let errors = (wide(z.interval.upper - z.log_z.value), wide(z.log_z.value - z.interval.lower));
     let mut reasons = z.reasons.clone();
     reasons.extend(f.remark);
-    Ok(LogLikelihood { mean, interval, sampling_err, rows, verdict: z.verdict, reasons })
+    LogLikelihood::new(rows, wts, errors, z.verdict, reasons)
 }
 
 /// ln Z and log-likelihood of `data` in one call; `train`, where given, makes the base model.
@@ -117,9 +189,7 @@ pub fn conditional_log_likelihood<T: Real>(
         }
         Err(e) => return Err(e),
     };
-    let (mean, sampling_err) = summary(&rows, wts)?;
-    let interval = Interval::around(mean, (Z95 * sampling_err).hypot(Z95 * z_err));
-    Ok(LogLikelihood { mean, interval, sampling_err, rows, verdict, reasons })
+    LogLikelihood::new(rows, wts, (Z95 * z_err, Z95 * z_err), verdict, reasons)
 }
 
 /// Mean free energy of held-out rows minus that of training rows: ln Z cancels, so that it needs no estimate. It

@@ -95,6 +95,17 @@ pub struct Estimate {
     pub ladder: Option<Ladder>,
 }
 
+impl Estimate {
+    /// The same estimate of a number that is larger by `by`.
+    fn shifted(mut self, by: f64) -> Self {
+        self.log_z.value += by;
+        self.interval = Interval { lower: self.interval.lower + by, upper: self.interval.upper + by };
+        let others = [&mut self.forward, &mut self.reverse, &mut self.bennett, &mut self.integral];
+        others.into_iter().flatten().for_each(|z| z.value += by);
+        self
+    }
+}
+
 /// The work that [`log_z`] may do, in advance: whether it will enumerate, and at most how much it will sample.
 ///
 /// # Errors
@@ -126,8 +137,9 @@ fn enumerable<T: Real>(machine: &Machine<T>, params: &LogZParams) -> Result<Opti
 /// Enumerated where that is quick. Otherwise AIS with a schedule that adapts itself, replica exchange started from
 /// its weighted states, reverse AIS from the samples of the replica exchange at β = 1, Bennett's ratio and
 /// thermodynamic integration along the replicas, and probes: reverse runs from data and from quenched
-/// random states, which betray modes that the way up did not find. `data`, where given, are rows of the
-/// visible layers: their marginals make the base model.
+/// random states, which find modes that the way up did not find. `data`, where given, are rows of the
+/// visible layers: their marginals make the base model. Gaussian units that are coupled to each other are
+/// annealed in the coordinates in which they are not.
 ///
 /// # Errors
 /// A machine that cannot be normalised or needs a condition, data that do not fit, an observer that stops.
@@ -141,6 +153,11 @@ pub fn log_z<T: Real>(
     verdict::check(params)?;
     if enumerable(machine, params)?.is_some() {
         return Ok(enumerated(machine.exact().forced().log_z()?));
+    }
+    if let Some(d) = machine.decoupled(|_| true) {
+        let data = data.map(|data| d.states(data));
+        let estimate = log_z(&d.machine, data.as_ref(), params, budget, observer)?;
+        return Ok(estimate.shifted(d.log_z_shift()));
     }
     let base = match data {
         Some(data) => Base::of_data(machine, data)?,

@@ -19,8 +19,8 @@ pub use chains::{
 };
 pub use equilibrium::{Equilibrium, equilibrium};
 pub use likelihood::{
-    FreeEnergies, LogLikelihood, conditional_log_likelihood, evaluate, free_energies, free_energy_gap,
-    log_likelihood,
+    FreeEnergies, Gain, LogLikelihood, conditional_log_likelihood, evaluate, free_energies,
+    free_energy_gap, log_likelihood,
 };
 pub use log_z::{Budget, Estimate, Ladder, LogZParams, log_z, log_z_cost};
 pub use pca::Pca;

@@ -1,11 +1,13 @@
 //! A Boltzmann machine: layers of units joined by couplings; which blocks are present decides which machine.
 
 mod build;
+mod cholesky;
 mod coupling;
 mod energy;
 mod fixed;
 mod gauge;
 mod given;
+mod linear;
 mod mean_field;
 mod moments;
 mod normalise;
@@ -14,8 +16,10 @@ mod phase;
 mod product;
 mod tempered;
 
+pub(crate) use cholesky::Cholesky;
 pub use coupling::Coupling;
 pub(crate) use given::Given;
+pub(crate) use linear::{Decoupled, Linear};
 pub(crate) use moments::clear_self;
 pub use parameters::Parameters;
 pub use phase::Phase;

@@ -50,10 +50,44 @@ impl<T: Real> Machine<T> {
         Ok(())
     }
 
+    /// Whether the weights of coupling `c` may not be positive: two units that grow without bound and of which at least one
+    /// is a Poisson unit.
+    pub(crate) fn only_repels(&self, c: usize) -> bool {
+        let (a, b) = self.couplings()[c].ends();
+        let kinds = [self.layer(a).kind(), self.layer(b).kind()];
+        let grows = |kind: Kind| matches!(kind, Kind::Poisson | Kind::Relu);
+        kinds.contains(&Kind::Poisson) && kinds.into_iter().all(grows)
+    }
+
+    /// How far the machine is from losing its normalisation: the smallest pivot of the matrix that
+    /// [`check_normalisable`](Self::check_normalisable) factorises, not positive where it fails; `None` when no real units
+    /// are coupled to each other.
+    pub(crate) fn margin(&self) -> Option<f64> {
+        let (a, boundary, _) = self.real_precision()?;
+        Some(smallest_pivot(a, boundary))
+    }
+
     fn check_reals(&self) -> Result<()> {
+        let Some((a, boundary, order)) = self.real_precision() else { return Ok(()) };
+        match smallest_pivot(a, boundary) {
+            pivot if pivot > 0.0 => Ok(()),
+            pivot => {
+                let names: Vec<_> = order.iter().map(|&l| self.members()[l].name.as_str()).collect();
+                let why = format!(
+                    "the weights among the real units of {} outgrow their γ (smallest pivot {pivot:.3e} ≤ 0)",
+                    names.join(", ")
+                );
+                Err(Error::NotNormalisable { why })
+            }
+        }
+    }
+
+    /// The matrix of $\sum\gamma x^2/2 - \sum w x x'$ over the real units with the ReLU units last, where these begin, and
+    /// the layers in that order; `None` when no real units are coupled to each other.
+    fn real_precision(&self) -> Option<(Array2<f64>, usize, Vec<usize>)> {
         let real = |l: usize| matches!(self.layer(l).kind(), Kind::Gaussian | Kind::Relu | Kind::Drelu);
         if !self.couplings().iter().any(|c| real(c.ends().0) && real(c.ends().1)) {
-            return Ok(());
+            return None;
         }
         let is_relu = |l: &usize| self.layer(*l).kind() == Kind::Relu;
         let (last, first): (Vec<_>, Vec<_>) = (0..self.len()).filter(|&l| real(l)).partition(is_relu);
@@ -84,17 +118,7 @@ impl<T: Real> Machine<T> {
             }
         }
         let first_relu = last.first().map_or(n, |&l| start(l));
-        match smallest_pivot(a, first_relu) {
-            pivot if pivot > 0.0 => Ok(()),
-            pivot => {
-                let names: Vec<_> = order.iter().map(|&l| self.members()[l].name.as_str()).collect();
-                let why = format!(
-                    "the weights among the real units of {} outgrow their γ (smallest pivot {pivot:.3e} ≤ 0)",
-                    names.join(", ")
-                );
-                Err(Error::NotNormalisable { why })
-            }
-        }
+        Some((a, first_relu, order))
     }
 }
 

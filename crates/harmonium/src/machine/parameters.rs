@@ -96,6 +96,18 @@ impl<T: Real> Machine<T> {
         }
     }
 
+    /// Moves all parameters half of the way to those of `other`, a machine of the same shape.
+    pub(crate) fn move_halfway(&mut self, other: &Self) {
+        let half = T::of(0.5);
+        let mid = |a: &mut T, b: &T| *a = half * (*a + *b);
+        for (m, o) in self.members.iter_mut().zip(&other.members) {
+            m.layer.params_mut().zip_mut_with(o.layer.params(), mid);
+        }
+        for (c, o) in self.couplings.iter_mut().zip(&other.couplings) {
+            c.w_mut().zip_mut_with(o.w(), mid);
+        }
+    }
+
     /// Replaces all parameters; weights outside a mask stay zero.
     ///
     /// # Errors

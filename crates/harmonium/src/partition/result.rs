@@ -114,9 +114,16 @@ impl Interval {
     }
 }
 
-/// Whether a number can be relied upon.
+/// Whether a number can be relied upon and, of a likelihood, whether the model is worth having. What speaks against the model
+/// comes before what speaks against the number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Verdict {
+    /// The likelihood is not finite: parameters or rows are beyond what numbers hold.
+    #[serde(rename = "diverged")]
+    Diverged,
+    /// The likelihood lies below that of independent columns.
+    #[serde(rename = "worse than independent columns")]
+    WorseThanIndependent,
     /// Enumerated.
     #[serde(rename = "exact")]
     Exact,
@@ -128,9 +135,18 @@ pub enum Verdict {
     NotConverged,
 }
 
+impl Verdict {
+    /// Whether the model itself is at fault, however well its likelihood is known.
+    pub fn condemns_model(self) -> bool {
+        matches!(self, Self::Diverged | Self::WorseThanIndependent)
+    }
+}
+
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Diverged => "diverged",
+            Self::WorseThanIndependent => "worse than independent columns",
             Self::Exact => "exact",
             Self::Certified => "certified",
             Self::NotConverged => "not converged",

@@ -1,6 +1,6 @@
 //! One sweep: every layer is sampled once given the others.
 
-use super::{Clamp, Clamps};
+use super::{Clamp, Clamps, gaussian};
 use crate::{Batch, Bits, Coupling, Error, Kind, Layer, Machine, Real, Result, Role, States, Tempered};
 use harmonium_kernels::{Key, Stream};
 use ndarray::Array2;
@@ -58,7 +58,7 @@ pub(crate) fn layer_key(key: Key, l: usize) -> Key {
 }
 
 /// Draws every unit that is not clamped once, layer by layer: a layer without lateral couplings as one
-/// block, a layer with them unit by unit. `states` must hold the layers that are read or clamped, and holds
+/// block, a Gaussian layer with them as one normal distribution, any other layer with them unit by unit. `states` must hold the layers that are read or clamped, and holds
 /// all layers afterwards.
 ///
 /// # Errors
@@ -87,7 +87,11 @@ pub fn sweep<T: Real>(
                 states.layer(l)?;
                 let inputs = model.inputs(l, states)?;
                 let mut x = states.take(l).expect("just seen");
-                unit_by_unit(layer, coupling, T::of(model.beta()), &inputs, mask, key, &mut x);
+                let is_drawn = layer.kind() == Kind::Gaussian
+                    && gaussian::jointly(layer, coupling, model.beta(), &inputs, mask, key, &mut x);
+                if !is_drawn {
+                    unit_by_unit(layer, coupling, T::of(model.beta()), &inputs, mask, key, &mut x);
+                }
                 states.set(l, x);
             }
             None => {

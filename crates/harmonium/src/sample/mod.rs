@@ -6,6 +6,7 @@ mod clamps;
 mod coupled;
 mod density;
 mod exchange;
+mod gaussian;
 mod gibbs;
 pub mod purpose;
 mod replicas;

@@ -16,10 +16,14 @@ impl<'d, T: Real> Trainer<'d, T> {
         let mut archive = Archive::default();
         archive.put_u64s("version", &[VERSION]);
         archive.put("params", text(&self.plan.params()));
-        archive.put_u64s("data", &[fingerprint(self.data)]);
+        archive.put_u64s("data", &[fingerprint(&self.data)]);
         archive.put_u64s("counters", &[self.update, u64::from(self.undone_in_a_row)]);
         archive.put_f64s("factors", &[self.rate_factor, self.usual_norm]);
-        archive.put_parameters("machine", &self.machine.parameters());
+        archive.put_parameters("machine", &self.machine().parameters());
+        if self.white.is_some() {
+            // The run's own coordinates: going there and back would cost the last digits.
+            archive.put_parameters("inside", &self.machine.parameters());
+        }
         let mut below = |name: &str, save: &dyn Fn(&mut Archive)| {
             let mut part = Archive::default();
             save(&mut part);
@@ -45,14 +49,15 @@ impl<'d, T: Real> Trainer<'d, T> {
                 return Err(Error::value("version of the checkpoint", VERSION, got));
             }
         }
-        let print = fingerprint(data);
+        let plan = params(archive)?.plan(&machine, data)?;
+        let mut run = Self::new(machine, plan, data)?;
+        let print = fingerprint(&run.data);
         if archive.u64s("data")? != [print] {
             let what = "training data";
             return Err(Error::value(what, "those of the checkpoint", "other data"));
         }
-        let plan = params(archive)?.plan(&machine, data)?;
-        let parameters = archive.parameters("machine", &machine.parameters())?;
-        let mut run = Self::new(machine, plan, data)?;
+        let name = if run.white.is_some() { "inside" } else { "machine" };
+        let parameters = archive.parameters(name, &run.machine.parameters())?;
         run.machine.set_parameters(&parameters)?;
         run.estimator.load(&archive.below("estimator"))?;
         run.positive.load(&archive.below("positive"))?;

@@ -8,13 +8,15 @@ pub struct Data<T = f32> {
     states: States<T>,
     wts: Option<Vec<f64>>,
     known: Vec<Option<Bits>>,
+    /// What the log-likelihood of each row in the user's units has over that in the machine's.
+    offsets: Option<Vec<f64>>,
 }
 
 impl<T: Real> Data<T> {
     /// Complete rows of equal weight, as [`Machine::data`] makes them.
     pub fn new(states: States<T>) -> Self {
         let known = vec![None; states.len()];
-        Self { states, wts: None, known }
+        Self { states, wts: None, known, offsets: None }
     }
 
     /// The same rows with weights.
@@ -50,13 +52,44 @@ impl<T: Real> Data<T> {
         Ok(self)
     }
 
+    /// The same rows, measured in other units than the machine's: log-likelihoods that are reported get the offset of the
+    /// row, $\ln|dz/dx|$ for numbers x that the machine sees as z.
+    ///
+    /// # Errors
+    /// A wrong number of offsets, or one that is not finite.
+    pub fn with_offsets(mut self, offsets: Vec<f64>) -> Result<Self> {
+        if offsets.len() != self.states.rows() {
+            return Err(Error::shape("offsets", self.states.rows(), offsets.len()));
+        }
+        if let Some(r) = offsets.iter().position(|x| !x.is_finite()) {
+            return Err(Error::value(format!("offset of row {r}"), "a finite number", offsets[r]));
+        }
+        self.offsets = Some(offsets);
+        Ok(self)
+    }
+
     /// The rows.
     pub fn states(&self) -> &States<T> {
         &self.states
     }
+    /// The rows alone.
+    pub fn into_states(self) -> States<T> {
+        self.states
+    }
     /// Their weights; equal when `None`.
     pub fn wts(&self) -> Option<&[f64]> {
         self.wts.as_deref()
+    }
+    /// What the log-likelihood of each row in the user's units has over that in the machine's; zero when `None`.
+    pub fn offsets(&self) -> Option<&[f64]> {
+        self.offsets.as_deref()
+    }
+    /// The weighted mean of the offsets.
+    pub fn mean_offset(&self) -> f64 {
+        let Some(offsets) = &self.offsets else { return 0.0 };
+        let wt = |r: usize| self.wts.as_ref().map_or(1.0, |w| w[r]);
+        let total: f64 = (0..offsets.len()).map(wt).sum();
+        offsets.iter().enumerate().map(|(r, x)| wt(r) * x).sum::<f64>() / total
     }
     /// For each layer, which entries are known; all when `None`.
     pub fn known(&self) -> &[Option<Bits>] {
@@ -77,7 +110,15 @@ impl<T: Real> Data<T> {
             states: self.states.select(rows),
             wts: self.wts.as_ref().map(|w| rows.iter().map(|&r| w[r]).collect()),
             known: self.known.iter().map(|k| k.as_ref().map(|k| k.select(rows))).collect(),
+            offsets: self.offsets.as_ref().map(|x| rows.iter().map(|&r| x[r]).collect()),
         }
+    }
+
+    /// The same rows with other states of the same shape, each log-likelihood larger by `offset`.
+    pub(super) fn with_states(&self, states: States<T>, offset: f64) -> Self {
+        let offsets = self.offsets.clone().unwrap_or_else(|| vec![0.0; self.rows()]);
+        let offsets = Some(offsets.into_iter().map(|x| x + offset).collect());
+        Self { states, wts: self.wts.clone(), known: self.known.clone(), offsets }
     }
 
     /// The rows of positive weight.

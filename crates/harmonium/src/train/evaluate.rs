@@ -38,7 +38,8 @@ impl Quality {
         let conditional = machine.with_role(Role::Condition).next().is_some();
         let exact = machine.exact().within(CHEAP);
         if matches!(exact.cost(), Ok((_, s)) if s < CHEAP) && free_energy_costs_little && !conditional {
-            quality.log_likelihood = exact.log_likelihood(data.states(), data.wts()).ok();
+            let found = exact.log_likelihood(data.states(), data.wts()).ok();
+            quality.log_likelihood = found.map(|l| l + data.mean_offset());
         }
         if machine.independent(&hidden) {
             let f = machine.free_energy(data.states())?;

@@ -1,6 +1,7 @@
 //! Where training starts: visible layers that reproduce the marginals of the data, small random weights.
 
 use super::Data;
+use super::white::{Normal, set_normal};
 use crate::estimate::{RcmParams, low_rank_start};
 use crate::sample::purpose;
 use crate::{Batch, Bits, Error, Key, Kind, Machine, Real, Result, Role};
@@ -94,6 +95,20 @@ pub(super) fn from_data<T: Real>(
     for c in 0..machine.couplings().len() {
         draw_weights(machine, c, std, seed);
     }
+    couple_measured(machine, data)
+}
+
+/// Measured columns that are coupled to each other start as one normal distribution.
+fn couple_measured<T: Real>(machine: &mut Machine<T>, data: &Data<T>) -> Result<()> {
+    let coupled = |l: usize| machine.layer(l).kind() == Kind::Gaussian && machine.has_lateral(l);
+    let layers: Vec<usize> = machine.with_role(Role::Visible).filter(|&l| coupled(l)).collect();
+    for l in layers {
+        let Batch::Reals(x) = data.states().layer(l)? else { continue };
+        let x = x.mapv(Real::f64);
+        if let Some(normal) = Normal::new(&x, data.wts(), data.known()[l].as_ref()) {
+            set_normal(machine, l, &normal);
+        }
+    }
     Ok(())
 }
 
@@ -133,10 +148,16 @@ fn draw_weights<T: Real>(machine: &mut Machine<T>, c: usize, std: f64, seed: u64
     let a = machine.couplings()[c].ends().0;
     let columns = machine.layer(a).kind().columns();
     let lateral = machine.couplings()[c].is_lateral();
+    if lateral && machine.layer(a).kind() == Kind::Gaussian {
+        // The covariance of the data is where such couplings start.
+        return;
+    }
+    let repels = machine.only_repels(c);
     let w = machine.coupling_mut(c).w_mut();
     for i in 0..w.nrows() {
         for j in 0..w.ncols() {
             let x: f64 = StandardNormal.sample(&mut rng);
+            let x = if repels { -x.abs() } else { x };
             match lateral {
                 false => w[[i, j]] = T::of(std * x),
                 true if i / columns < j / columns => {
@@ -152,7 +173,7 @@ fn draw_weights<T: Real>(machine: &mut Machine<T>, c: usize, std: f64, seed: u64
 
 /// The parameters of independent units with the given marginals. One observation of each state is added,
 /// so that no state is impossible.
-fn fitted<T: Real>(kind: Kind, m: &Marginals) -> Array2<T> {
+pub(super) fn fitted<T: Real>(kind: Kind, m: &Marginals) -> Array2<T> {
     let (width, c) = (m.sum.len(), kind.columns());
     let mut p = crate::Layer::<T>::new(kind, width / c).params().clone();
     for j in 0..width {

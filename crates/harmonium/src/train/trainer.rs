@@ -3,13 +3,15 @@
 use super::evaluate::{Quality, sample_rows};
 use super::optimise::{Phases, Step, Stepper};
 use super::watch::{Best, Finding};
+use super::white::White;
 use super::{Control, Coordinates, Data, Evaluated, Event, Init, Observer, Outcome, TrainPlan, Updated};
 use crate::estimate::{Context, Info, NegativePhase, Positive, Setup, Verdict};
 use crate::machine::Phase;
 use crate::sample::purpose;
-use crate::{Key, Machine, Real, Result, States};
+use crate::{Archive, Key, Machine, Real, Result, Role, States};
 use harmonium_kernels::Stream;
 use rand::RngExt;
+use std::borrow::Cow;
 
 /// A gradient this many times the usual one is not noise.
 const EXPLODES: f64 = 30.0;
@@ -20,14 +22,20 @@ const AVERAGE_EVERY: u64 = 8;
 /// Updates before the usual norm of a gradient is known.
 const WARM_UP: u64 = 20;
 
+/// Halvings of an update that would cost the machine its normalisation.
+const MOST_HALVINGS: u32 = 40;
+
 /// Updates undone in a row after which a run gives up.
 const GIVE_UP: u32 = 30;
 
 /// A training run: the machine, the two phases, the optimiser and how far it has come.
 pub struct Trainer<'d, T: Real = f32> {
     pub(super) plan: TrainPlan,
-    pub(super) data: &'d Data<T>,
-    pub(super) valid: Option<&'d Data<T>>,
+    /// The data as the run sees them: white, where `white` says so.
+    pub(super) data: Cow<'d, Data<T>>,
+    pub(super) valid: Option<Cow<'d, Data<T>>>,
+    /// Coordinates in which the run learns, where they are not the machine's own.
+    pub(super) white: Option<White>,
     pub(super) machine: Machine<T>,
     /// The machine that the next update is written into.
     next: Machine<T>,
@@ -68,17 +76,20 @@ impl<'d, T: Real> Trainer<'d, T> {
     /// Data that do not fit, or whatever the estimator's start may refuse.
     pub fn new(mut machine: Machine<T>, plan: TrainPlan, data: &'d Data<T>) -> Result<Self> {
         data.check(&machine)?;
-        match plan.init {
-            Init::Keep => {}
-            Init::Data { std } => super::init::from_data(&mut machine, data, std, plan.seed)?,
-            Init::LowRank { directions, std } => {
-                super::init::low_rank(&mut machine, data, directions, std, plan.seed)?;
+        let white = White::new(&machine, data)?;
+        let data = white.as_ref().map_or(Cow::Borrowed(data), |w| Cow::Owned(w.data(data)));
+        match (plan.init, &white) {
+            (Init::Keep, Some(white)) => machine = white.machine_of_z(&machine)?,
+            (Init::Keep, None) => {}
+            (Init::Data { std }, _) => super::init::from_data(&mut machine, &data, std, plan.seed)?,
+            (Init::LowRank { directions, std }, _) => {
+                super::init::low_rank(&mut machine, &data, directions, std, plan.seed)?;
             }
         }
         let setup = Setup { machine: &machine, data: data.states(), batch: plan.batch, seed: plan.seed };
         let estimator = plan.estimator.build(&setup)?;
         let positive = Positive::new(plan.positive, &machine, data.states(), data.known(), plan.seed)?;
-        let coordinates = Coordinates::new(plan.form, &machine, data)?;
+        let coordinates = Coordinates::new(plan.form, &machine, &data)?;
         let stepper =
             Stepper::new(plan.optimiser, plan.regulariser, plan.rate, plan.average > 0, &machine);
         let zeros = || Phase::new(&machine);
@@ -90,6 +101,7 @@ impl<'d, T: Real> Trainer<'d, T> {
             plan,
             data,
             valid: None,
+            white,
             machine,
             positive,
             estimator,
@@ -110,7 +122,8 @@ impl<'d, T: Real> Trainer<'d, T> {
     /// Data that do not fit the machine.
     pub fn with_valid(mut self, valid: &'d Data<T>) -> Result<Self> {
         valid.check(&self.machine)?;
-        self.valid = Some(valid);
+        let white = self.white.as_ref().map(|w| Cow::Owned(w.data(valid)));
+        self.valid = Some(white.unwrap_or(Cow::Borrowed(valid)));
         Ok(self)
     }
 
@@ -122,8 +135,8 @@ impl<'d, T: Real> Trainer<'d, T> {
     }
 
     /// The machine as it stands.
-    pub fn machine(&self) -> &Machine<T> {
-        &self.machine
+    pub fn machine(&self) -> Machine<T> {
+        self.given_back(self.machine.clone())
     }
     /// The settings.
     pub fn plan(&self) -> &TrainPlan {
@@ -132,6 +145,10 @@ impl<'d, T: Real> Trainer<'d, T> {
     /// Updates done.
     pub fn update_count(&self) -> u64 {
         self.update
+    }
+    /// Whether the run stopped because nothing that it tried could be kept.
+    pub fn gave_up(&self) -> bool {
+        self.undone_in_a_row >= GIVE_UP
     }
     /// Passes over the data.
     pub fn epoch(&self) -> f64 {
@@ -144,6 +161,18 @@ impl<'d, T: Real> Trainer<'d, T> {
 
     /// The machine to be judged: with averaged parameters where an average is kept.
     pub fn averaged(&self) -> Machine<T> {
+        self.given_back(self.averaged_inside())
+    }
+
+    /// A machine of the run in the coordinates of the user's data.
+    fn given_back(&self, machine: Machine<T>) -> Machine<T> {
+        match &self.white {
+            Some(white) => white.machine_of_x(&machine).expect("a sound machine has sound images"),
+            None => machine,
+        }
+    }
+
+    fn averaged_inside(&self) -> Machine<T> {
         let mut machine = self.machine.clone();
         if let (Some(average), true) = (self.stepper.average(), self.update >= AVERAGE_EVERY) {
             // An average of normalisable machines might fail the test of one; then the last is as good.
@@ -155,11 +184,28 @@ impl<'d, T: Real> Trainer<'d, T> {
     /// The machine that the run is for: the one with the best held-out score where there are held-out data
     /// and evaluations, else [`averaged`](Self::averaged).
     pub fn result(&self) -> Machine<T> {
-        let mut machine = self.averaged();
-        if let (Some(_), Some(best)) = (self.valid, self.best.parameters()) {
+        let mut machine = self.averaged_inside();
+        if let (true, Some(best)) = (self.prefers_best(), self.best.parameters()) {
             let _ = machine.set_parameters(best);
         }
-        machine
+        self.given_back(machine)
+    }
+
+    /// Whether the best model is the result. Held-out rows can tell; training rows only that a run has ended below its
+    /// start, for more training always looks better on them and the last average is less noisy than the best.
+    fn prefers_best(&self) -> bool {
+        self.valid.is_some() || self.best.is_below_start()
+    }
+
+    /// F of the estimator's persistent chains, where it has some and F can be had.
+    pub fn chain_free_energies(&self) -> Option<Vec<f64>> {
+        let mut archive = Archive::default();
+        self.estimator.save(&mut archive);
+        let mut chains = archive.states("chains").ok()?;
+        for l in self.machine.with_role(Role::Hidden) {
+            chains.take(l);
+        }
+        self.machine.free_energy(&chains).ok()
     }
 
     /// Makes updates until the plan is done or an observer stops the run.
@@ -168,6 +214,11 @@ impl<'d, T: Real> Trainer<'d, T> {
     /// Whatever sampling or an observer may refuse.
     pub fn run(&mut self, observers: &mut [&mut dyn Observer<T>]) -> Result<Outcome> {
         let mut reason = self.tell(&Event::Started { update: self.update }, observers)?;
+        if self.update == 0 && self.plan.evaluate_every > 0 {
+            // The start is a model, too: a run need not end below it.
+            let evaluated = self.evaluate()?;
+            self.weigh(&evaluated)?;
+        }
         while reason.is_none() && self.update < self.plan.updates {
             reason = self.tired();
             if reason.is_some() {
@@ -185,7 +236,7 @@ impl<'d, T: Real> Trainer<'d, T> {
                     reason = reason.or(self.tell(&event, observers)?);
                 }
             }
-            if self.undone_in_a_row >= GIVE_UP {
+            if self.gave_up() {
                 reason = reason.or(Some(format!("{GIVE_UP} updates in a row had to be undone")));
             }
             reason = reason.or(self.tell(&Event::Settled { update: self.update }, observers)?);
@@ -207,7 +258,7 @@ impl<'d, T: Real> Trainer<'d, T> {
     /// What an evaluation means: a new best model, or a collapse to be undone.
     fn weigh(&mut self, e: &Evaluated) -> Result<Option<Event>> {
         let Some(score) = e.score else { return Ok(None) };
-        let parameters = self.averaged().parameters();
+        let parameters = self.averaged_inside().parameters();
         if self.best.see(score, e.update, || parameters) != Finding::Collapsed {
             return Ok(None);
         }
@@ -249,6 +300,7 @@ impl<'d, T: Real> Trainer<'d, T> {
         };
         self.next.inherit(&mut self.machine);
         let norms = self.stepper.apply(&self.machine, &mut self.next, &mut phases, step);
+        self.stay_normalisable();
         if let Some(why) = self.objection(norms.gradient, norms.change)? {
             return Ok(self.undo(update, why));
         }
@@ -301,6 +353,22 @@ impl<'d, T: Real> Trainer<'d, T> {
         }
         let every = AVERAGE_EVERY as f64;
         (every / self.plan.average as f64).max(every / update as f64).min(1.0)
+    }
+
+    /// Shortens the prepared update until the next machine is normalisable with room to spare: no direction of coupled real
+    /// units may lose more than three quarters of what holds it. Every machine on the way from one that is normalisable is so
+    /// from some point on, and no update need ever be undone for it.
+    fn stay_normalisable(&mut self) {
+        for c in (0..self.next.couplings().len()).filter(|&c| self.machine.only_repels(c)) {
+            self.next.coupling_mut(c).w_mut().mapv_inplace(|w| w.min(T::zero()));
+        }
+        let Some(now) = self.machine.margin() else { return };
+        for _ in 0..MOST_HALVINGS {
+            if self.next.margin().is_some_and(|next| next >= 0.25 * now) {
+                return;
+            }
+            self.next.move_halfway(&self.machine);
+        }
     }
 
     /// What speaks against the update that has been prepared.
@@ -371,10 +439,10 @@ impl<'d, T: Real> Trainer<'d, T> {
     /// # Errors
     /// Whatever the free energy may refuse.
     pub fn evaluate(&self) -> Result<Evaluated> {
-        let machine = self.averaged();
+        let machine = self.averaged_inside();
         let (rows, seed) = (self.plan.evaluate_rows, self.plan.seed);
-        let train = Quality::new(&machine, &sample_rows(self.data, rows), seed)?;
-        let valid = match self.valid {
+        let train = Quality::new(&machine, &sample_rows(&self.data, rows), seed)?;
+        let valid = match &self.valid {
             Some(v) => Some(Quality::new(&machine, &sample_rows(v, rows), seed)?),
             None => None,
         };

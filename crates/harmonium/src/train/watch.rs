@@ -15,6 +15,8 @@ pub(super) struct Best<T> {
     found: Option<(f64, u64, Parameters<T>)>,
     /// Evaluations since.
     pub(super) stale: u64,
+    /// The first and the last score.
+    ends: Option<(f64, f64)>,
 }
 
 /// What an evaluation means for the run.
@@ -27,7 +29,7 @@ pub(super) enum Finding {
 
 impl<T: Real> Best<T> {
     pub(super) fn new() -> Self {
-        Self { found: None, stale: 0 }
+        Self { found: None, stale: 0, ends: None }
     }
 
     pub(super) fn parameters(&self) -> Option<&Parameters<T>> {
@@ -37,6 +39,11 @@ impl<T: Real> Best<T> {
         self.found.as_ref().map(|f| f.1)
     }
 
+    /// Whether the last score is worse than the first, or none at all.
+    pub(super) fn is_below_start(&self) -> bool {
+        self.ends.is_some_and(|(first, last)| !(last >= first))
+    }
+
     /// Compares a score with the best one; a better model is kept.
     pub(super) fn see(
         &mut self,
@@ -44,6 +51,7 @@ impl<T: Real> Best<T> {
         update: u64,
         parameters: impl FnOnce() -> Parameters<T>,
     ) -> Finding {
+        self.ends = Some((self.ends.map_or(score, |e| e.0), score));
         match &self.found {
             Some((best, ..)) if collapsed(score, *best) => Finding::Collapsed,
             Some((best, ..)) if score <= *best => {
@@ -61,6 +69,9 @@ impl<T: Real> Best<T> {
 
     pub(super) fn save(&self, archive: &mut Archive) {
         archive.put_u64s("stale", &[self.stale, self.update().unwrap_or(0)]);
+        if let Some((first, last)) = self.ends {
+            archive.put_f64s("ends", &[first, last]);
+        }
         if let Some((score, _, p)) = &self.found {
             archive.put_f64s("score", &[*score]);
             archive.put_parameters("parameters", p);
@@ -70,7 +81,10 @@ impl<T: Real> Best<T> {
     pub(super) fn load(archive: &Archive, like: &Parameters<T>) -> Result<Self> {
         let counts = archive.u64s("stale")?;
         let count = |i: usize| counts.get(i).copied().unwrap_or(0);
-        let mut best = Self { found: None, stale: count(0) };
+        let mut best = Self { found: None, stale: count(0), ends: None };
+        if let Ok([first, last]) = archive.f64s("ends").as_deref() {
+            best.ends = Some((*first, *last));
+        }
         if archive.tensors().contains_key("score") {
             let score = archive.f64s("score")?.first().copied().unwrap_or(f64::NAN);
             best.found = Some((score, count(1), archive.parameters("parameters", like)?));

@@ -76,7 +76,7 @@ pub(super) fn along(
     }
     for (_, file) in run.kept() {
         let (update, machine) = model.checkpoint(&file)?;
-        let e = judge(&machine, &model.layout, table, name, effort, common)?;
+        let e = judge(&machine, model, table, name, effort, common)?;
         let object = records.add(run, update, &e)?;
         if !common.json {
             let (lower, upper) = e.ends();

@@ -2,10 +2,11 @@
 
 use crate::args::Common;
 use crate::error::{Failure, Result};
+use crate::model::Model;
 use crate::output::{duration, grouped, is_live, say};
-use harmonium::judge::{Budget, Estimate, FreeEnergies, LogZParams};
+use harmonium::judge::{Budget, Estimate, FreeEnergies, Gain, LogZParams};
 use harmonium::partition::{Progress, Verdict};
-use harmonium::train::Data;
+use harmonium::train::{Data, Floor};
 use harmonium::{Machine, Role, States};
 use harmonium_data::Table;
 use harmonium_table::Layout;
@@ -64,6 +65,9 @@ pub(crate) struct Evaluation {
     mean: f64,
     lower: f64,
     upper: f64,
+    /// What the machine has over independent columns, where those are known.
+    gain: Option<Gain>,
+    verdict: Verdict,
     rows: usize,
     /// What the rows are: `test`, `training`, or the data's name.
     name: String,
@@ -81,7 +85,7 @@ impl Evaluation {
     }
     /// Whether it may be relied upon, and why.
     pub(crate) fn verdict(&self) -> Verdict {
-        self.z.verdict
+        self.verdict
     }
 
     /// The object of `evaluate --json`.
@@ -98,7 +102,9 @@ impl Evaluation {
                 "method": z.log_z.method,
             },
             "log_likelihood": {"mean": self.mean, "lower": self.lower, "upper": self.upper},
-            "verdict": z.verdict,
+            "independent": self.gain.map(|g| g.floor),
+            "gain": self.gain.map(|g| json!({"value": g.value, "std_err": g.std_err})),
+            "verdict": self.verdict,
             "reasons": self.reasons,
             "rows": self.rows,
             "data": self.name,
@@ -110,10 +116,23 @@ impl Evaluation {
     pub(crate) fn words(&self) -> Vec<String> {
         let z = &self.z;
         let half = 0.5 * (self.upper - self.lower);
-        let mut out = vec![format!(
+        let mut out = Vec::new();
+        if self.verdict.condemns_model() {
+            out.push(format!("verdict: {}: this model must not be used", self.verdict));
+            out.extend(self.reasons.iter().map(|r| format!("  · {r}")));
+        }
+        out.push(format!(
             "{} log-likelihood {:.3} ± {half:.3} nats per row ({} rows, 95 %)",
             self.name, self.mean, self.rows
-        )];
+        ));
+        if let Some(gain) = self.gain {
+            out.push(format!(
+                "{:+.3} ± {:.3} against independent columns ({:.3})",
+                gain.value,
+                1.96 * gain.std_err,
+                gain.floor
+            ));
+        }
         let by = match z.verdict {
             Verdict::Exact => "exactly".to_owned(),
             _ => {
@@ -121,6 +140,9 @@ impl Evaluation {
             }
         };
         out.push(format!("ln Z {:.3} {by}, in {}", z.log_z.value, duration(self.seconds)));
+        if self.verdict.condemns_model() {
+            return out;
+        }
         out.push(format!("verdict: {}", z.verdict));
         if z.verdict == Verdict::NotConverged {
             out.push("  do not rely on these numbers:".into());
@@ -138,6 +160,9 @@ pub(crate) struct Rows<'a> {
     pub(crate) states: Cow<'a, States>,
     /// Where they stand in the table.
     pub(crate) whole: Vec<usize>,
+    /// Of the whole rows, what their log-likelihoods have more in the units of the table, and those of independent columns.
+    offsets: Option<Vec<f64>>,
+    floor: Option<Vec<f64>>,
     /// Rows of the table.
     rows: usize,
     /// What is to be known about them.
@@ -146,17 +171,26 @@ pub(crate) struct Rows<'a> {
 
 impl<'a> Rows<'a> {
     /// The rows that a machine has learned from.
-    pub(crate) fn of_data(machine: &Machine, data: &'a Data) -> Self {
+    pub(crate) fn of_data(machine: &Machine, data: &'a Data, floor: Option<&Floor>) -> Result<Self> {
         let known = data.known().iter().enumerate().filter_map(|(l, k)| Some((l, k.clone()?)));
         let whole = whole_rows(data.rows(), &known.collect::<Vec<_>>());
         let states = match whole.len() < data.rows() {
             true => Cow::Owned(data.states().select(&whole)),
             false => Cow::Borrowed(data.states()),
         };
-        Self { machine: machine.clone(), states, whole, rows: data.rows(), remark: None }
+        let part = data.select(&whole);
+        let floor = floor.map(|f| f.log_probability(&part)).transpose()?;
+        let offsets = part.offsets().map(<[f64]>::to_vec);
+        let (machine, rows) = (machine.clone(), data.rows());
+        Ok(Self { machine, states, whole, offsets, floor, rows, remark: None })
     }
 
-    pub(crate) fn new(machine: &Machine, layout: &Layout, table: &Table) -> Result<Self> {
+    pub(crate) fn new(
+        machine: &Machine,
+        layout: &Layout,
+        table: &Table,
+        floor: Option<&Floor>,
+    ) -> Result<Self> {
         if machine.with_role(Role::Condition).next().is_some() {
             return Err(Failure::new(
                 "this machine is a distribution given a condition, for which tables have no columns here; \
@@ -179,7 +213,13 @@ impl<'a> Rows<'a> {
         if whole.len() < table.rows() {
             states = states.select(&whole);
         }
-        Ok(Self { machine, states: Cow::Owned(states), whole, rows: table.rows(), remark })
+        let mut part = Data::new(states);
+        let offsets = layout.log_slopes(part.states(), part.known());
+        part = part.with_offsets(offsets)?;
+        // The floor of a class machine knows labels; without them there is none.
+        let floor = floor.filter(|_| remark.is_none()).map(|f| f.log_probability(&part)).transpose()?;
+        let (offsets, states) = (part.offsets().map(<[f64]>::to_vec), Cow::Owned(part.into_states()));
+        Ok(Self { machine, states, whole, offsets, floor, rows: table.rows(), remark })
     }
 
     /// The likelihood of the rows, which are called `name`.
@@ -201,6 +241,12 @@ impl<'a> Rows<'a> {
         let mut observer = |p: Progress| bar.show(&p);
         let (machine, states) = (&self.machine, &self.states);
         let mut l = harmonium::judge::log_likelihood(machine, states, None, &z, seed, &mut observer)?;
+        if let Some(offsets) = &self.offsets {
+            l = l.in_units(offsets, None)?;
+        }
+        if let Some(floor) = &self.floor {
+            l = l.above(floor, None)?;
+        }
         l.reasons.extend(self.remark);
         if self.whole.len() < self.rows {
             let (gaps, rows) = (self.rows - self.whole.len(), self.rows);
@@ -210,12 +256,19 @@ impl<'a> Rows<'a> {
             mean: l.mean,
             lower: l.interval.lower,
             upper: l.interval.upper,
+            gain: l.gain,
+            verdict: l.verdict,
             rows: l.rows.len(),
             name: name.into(),
             seconds: start.elapsed().as_secs_f64(),
             reasons: l.reasons,
             z,
         })
+    }
+
+    /// What the log-likelihood of the row at this place among the whole ones has more in the units of the table.
+    pub(crate) fn offset(&self, row: usize) -> f64 {
+        self.offsets.as_ref().map_or(0.0, |x| x[row])
     }
 
     /// F(v) of each row.
@@ -295,16 +348,17 @@ fn estimate(
     Ok(harmonium::judge::log_z(machine, data, &params, budget, &mut observer)?)
 }
 
-/// Judges a machine on a table.
+/// Judges a machine with the columns of a model on a table.
 pub(crate) fn judge(
     machine: &Machine,
-    layout: &Layout,
+    model: &Model,
     table: &Table,
     name: &str,
     effort: &Effort,
     common: &Common,
 ) -> Result<Evaluation> {
-    Rows::new(machine, layout, table)?.judge(name, effort, common, &mut |_| {})
+    let rows = Rows::new(machine, &model.layout, table, model.floor.as_ref())?;
+    rows.judge(name, effort, common, &mut |_| {})
 }
 
 /// Rows without missing entries.

@@ -66,7 +66,7 @@ struct Samples {
 
 impl Quality {
     pub(super) fn new(model: &Model, table: &Table, seed: u64) -> Result<Self> {
-        let rows = Rows::new(&model.machine, &model.layout, table)?;
+        let rows = Rows::new(&model.machine, &model.layout, table, None)?;
         let (machine, data) = (&rows.machine, spread(&rows.states, COMPARED));
         let sweeps = crate::commands::sample::SWEEPS;
         let drawn = crate::commands::sample::chains(machine, data.rows().max(100), sweeps, seed)?;
@@ -76,7 +76,7 @@ impl Quality {
             let mut config = crate::config::Config::read(&run.config()).ok()?;
             let set = crate::commands::train::load(&mut config).ok()?;
             let mut train =
-                Rows::new(&model.machine, &model.layout, &set.train).ok()?.states.into_owned();
+                Rows::new(&model.machine, &model.layout, &set.train, None).ok()?.states.into_owned();
             machine.with_role(Role::Hidden).for_each(|l| drop(train.take(l)));
             Some(train)
         });

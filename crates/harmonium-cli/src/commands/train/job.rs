@@ -12,7 +12,7 @@ use crate::run::{self, Run};
 use crate::signals::Stop;
 use crate::{data, picture};
 use harmonium::io::Provenance;
-use harmonium::train::{Data, Event, Metrics, Observer, Trainer, Trajectory};
+use harmonium::train::{Data, Event, Floor, Metrics, Observer, Trainer, Trajectory};
 use harmonium::{Archive, Machine, Role};
 use harmonium_data::{DataName, Dataset, Source, Table};
 use harmonium_table::{Layout, machine_for, schema_to_json, settings, trainer};
@@ -37,6 +37,8 @@ pub(super) struct Job {
     data: Data,
     machine: Machine,
     layout: Layout,
+    /// Independent columns with the marginals of the training rows.
+    floor: Floor,
     checkpoint: Option<Archive>,
 }
 
@@ -54,7 +56,8 @@ impl Job {
             keep_input(&mut config, &train, set.test.as_ref(), &run)?;
         }
         run::write(&run.config(), true, config.text()?.as_bytes())?;
-        Ok(Self { config, run, set, data, machine, layout, checkpoint: None })
+        let floor = Floor::new(&machine, &data)?;
+        Ok(Self { config, run, set, data, machine, layout, floor, checkpoint: None })
     }
 
     /// A run that goes on.
@@ -68,7 +71,8 @@ impl Job {
             true => Some(Archive::load(&path).context("the checkpoint of this run")?),
             false => None,
         };
-        Ok(Self { config, run, set, data, machine, layout, checkpoint })
+        let floor = Floor::new(&machine, &data)?;
+        Ok(Self { config, run, set, data, machine, layout, floor, checkpoint })
     }
 
     /// Trains, judges, tells.
@@ -187,6 +191,7 @@ impl Job {
     fn provenance(&self) -> Provenance {
         let details = [
             ("schema", schema_to_json(&self.layout.schema)),
+            ("floor", serde_json::to_string(&self.floor).unwrap_or_default()),
             ("data", self.config.data.name.clone().unwrap_or_default()),
             ("config", toml::to_string(&self.config).unwrap_or_default()),
         ];
@@ -218,8 +223,8 @@ impl Job {
         };
         let effort = evaluate::Effort::after_training();
         let (name, rows) = match &self.set.test {
-            Some(test) => ("test", Rows::new(&machine, &self.layout, test)),
-            None => ("training", Ok(Rows::of_data(&machine, &self.data))),
+            Some(test) => ("test", Rows::new(&machine, &self.layout, test, Some(&self.floor))),
+            None => ("training", Rows::of_data(&machine, &self.data, Some(&self.floor))),
         };
         let evaluation = rows.and_then(|rows| rows.judge(name, &effort, common, &mut heard));
         lost.map_or(Ok(()), Err)?;
@@ -239,12 +244,31 @@ impl Job {
         };
         let images = self.draw(&machine, common)?;
         if common.json {
-            return put!("{}", self.summary(trainer, reason, trained, evaluation.as_ref()));
-        }
-        if !common.quiet {
+            put!("{}", self.summary(trainer, reason, trained, evaluation.as_ref()))?;
+        } else if !common.quiet {
             self.tell(evaluation.as_ref(), images.as_deref())?;
         }
-        Ok(())
+        self.objection(trainer, reason, evaluation.as_ref())
+    }
+
+    /// What makes a run a failure although its model has been written: it gave up, or what it has learned is worse than
+    /// nothing.
+    fn objection(
+        &self,
+        trainer: &Trainer<'_, f32>,
+        reason: &str,
+        evaluation: Option<&Evaluation>,
+    ) -> Result {
+        let verdict = evaluation.map(Evaluation::verdict).filter(|v| v.condemns_model());
+        let what = match (trainer.gave_up(), verdict) {
+            (true, _) => format!("training gave up: {reason}"),
+            (false, Some(verdict)) => format!("the model is not to be used: {verdict}"),
+            (false, None) => return Ok(()),
+        };
+        Err(Failure::new(format!(
+            "{what}; try fewer hidden units (--hidden), a smaller --rate, `--estimator pt`, or other kinds of columns \
+             (`harmonium data describe` shows them, `--column NAME=real` changes one)"
+        )))
     }
 
     /// Samples as a picture file, and their images.

@@ -1,0 +1,325 @@
+//! How the numbers of a real column become numbers of unit scale, and back: an invertible map with its exact slope.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Values that a fit looks at: evenly spaced ones where there are more.
+const LOOKED_AT: usize = 4000;
+
+/// Gain in nats, over all values, that a curved map must have over a straight one for each of its two numbers: half the
+/// logarithm of the number of values, as Schwarz's criterion has it.
+fn price(values: usize) -> f64 {
+    (values as f64).ln()
+}
+
+/// The shape of the map, before its result is centred and scaled.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Curve {
+    /// $u = x$.
+    Linear,
+    /// $u = \ln(x - a)$, for columns that are skewed to the right; below `from` it goes on as its tangent.
+    Log {
+        /// The bound a.
+        bound: f64,
+        /// Where the tangent begins.
+        from: f64,
+    },
+    /// $u = -\ln(a - x)$, for columns that are skewed to the left; above `from` it goes on as its tangent.
+    Mirrored {
+        /// The bound a.
+        bound: f64,
+        /// Where the tangent begins.
+        from: f64,
+    },
+    /// $u = \operatorname{asinh}\big((x - m)/w\big)$, for heavy tails on both sides.
+    Asinh {
+        /// The middle m.
+        middle: f64,
+        /// The half width w of the part that stays straight.
+        width: f64,
+    },
+}
+
+impl Curve {
+    fn forward(self, x: f64) -> f64 {
+        match self {
+            Self::Linear => x,
+            Self::Log { bound, from } if x < from => (from - bound).ln() + (x - from) / (from - bound),
+            Self::Log { bound, .. } => (x - bound).ln(),
+            Self::Mirrored { bound, from } => -Self::Log { bound: -bound, from: -from }.forward(-x),
+            Self::Asinh { middle, width } => ((x - middle) / width).asinh(),
+        }
+    }
+
+    fn inverse(self, u: f64) -> f64 {
+        match self {
+            Self::Linear => u,
+            Self::Log { bound, from } => match (from - bound).ln() {
+                start if u < start => from + (u - start) * (from - bound),
+                _ => bound + u.exp(),
+            },
+            Self::Mirrored { bound, from } => -Self::Log { bound: -bound, from: -from }.inverse(-u),
+            Self::Asinh { middle, width } => middle + width * u.sinh(),
+        }
+    }
+
+    /// $\ln(du/dx)$.
+    fn log_slope(self, x: f64) -> f64 {
+        match self {
+            Self::Linear => 0.0,
+            Self::Log { bound, from } => -(x.max(from) - bound).ln(),
+            Self::Mirrored { bound, from } => -(bound - x.min(from)).ln(),
+            Self::Asinh { middle, width } => {
+                let y = ((x - middle) / width).abs();
+                // ln √(1 + y²), without the overflow of y².
+                -y.hypot(1.0).ln() - width.ln()
+            }
+        }
+    }
+}
+
+/// A column's map $z = (u(x) - c)/s$ to numbers of mean 0 and variance 1 on the training rows.
+///
+/// It is defined and strictly increasing on all reals, so that every number has a place, also one that was never seen. A
+/// density of z becomes one of x by the slope: $\ln p(x) = \ln p(z) + \ln(dz/dx)$.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Transform {
+    /// The shape.
+    pub curve: Curve,
+    /// The centre c of u.
+    pub centre: f64,
+    /// The scale s of u, positive.
+    pub scale: f64,
+}
+
+impl Transform {
+    /// Leaves every number as it is.
+    pub const IDENTITY: Self = Self { curve: Curve::Linear, centre: 0.0, scale: 1.0 };
+
+    /// The map under which these values look most like normal ones: that of the largest normal likelihood, its slope
+    /// included, where a curve must be worth its two numbers. Values that are not finite are passed over.
+    pub fn fit(values: impl IntoIterator<Item = f64>) -> Self {
+        let mut x: Vec<f64> = values.into_iter().filter(|x| x.is_finite()).collect();
+        let straight = Self::standard(Curve::Linear, &x);
+        x.sort_unstable_by(f64::total_cmp);
+        let (Some(&low), Some(&high)) = (x.first(), x.last()) else { return Self::IDENTITY };
+        let step = x.len().div_ceil(LOOKED_AT).max(1);
+        let mut seen: Vec<f64> = x.iter().copied().step_by(step).collect();
+        // The extremes decide whether a curve is needed.
+        if seen.last() != Some(&high) {
+            seen.push(high);
+        }
+        if low == high || seen.len() < 8 {
+            return straight;
+        }
+        let worth = |curve: Curve| Self::standard(curve, &seen).log_likelihood(&seen);
+        let mut best = (worth(Curve::Linear) + price(seen.len()), Curve::Linear);
+        for curve in curves(&seen) {
+            let found = worth(curve);
+            if found > best.0 {
+                best = (found, curve);
+            }
+        }
+        match best.1 {
+            Curve::Linear => straight,
+            curve => Self::standard(curve, &x),
+        }
+    }
+
+    /// The map along this curve that gives the values mean 0 and variance 1; a constant column is only centred.
+    fn standard(curve: Curve, x: &[f64]) -> Self {
+        let n = x.len().max(1) as f64;
+        // Values as large as 1e300 must not overflow when they are squared.
+        let largest = x.iter().map(|&x| curve.forward(x).abs()).fold(f64::MIN_POSITIVE, f64::max);
+        let u = || x.iter().map(|&x| curve.forward(x) / largest);
+        let centre = u().sum::<f64>() / n;
+        let spread = (u().map(|u| (u - centre).powi(2)).sum::<f64>() / n).sqrt() * largest;
+        let centre = centre * largest;
+        // What rounding alone makes of a constant is no spread.
+        let is_constant = !(spread > 1e-12 * centre.abs() && spread > f64::MIN_POSITIVE);
+        Self { curve, centre, scale: if is_constant { 1.0 } else { spread } }
+    }
+
+    /// Of the values, if z is standard normal.
+    fn log_likelihood(&self, x: &[f64]) -> f64 {
+        x.iter().map(|&x| self.log_slope(x) - 0.5 * self.forward(x).powi(2)).sum()
+    }
+
+    /// z of x.
+    pub fn forward(&self, x: f64) -> f64 {
+        (self.curve.forward(x) - self.centre) / self.scale
+    }
+
+    /// x of z.
+    pub fn inverse(&self, z: f64) -> f64 {
+        self.curve.inverse(self.centre + self.scale * z)
+    }
+
+    /// $\ln(dz/dx)$ at x: what the logarithm of a density of z lacks.
+    pub fn log_slope(&self, x: f64) -> f64 {
+        self.curve.log_slope(x) - self.scale.ln()
+    }
+
+    /// The curve in words, where there is one.
+    pub fn name(&self) -> Option<&'static str> {
+        match self.curve {
+            Curve::Linear => None,
+            Curve::Log { .. } => Some("logarithm"),
+            Curve::Mirrored { .. } => Some("mirrored logarithm"),
+            Curve::Asinh { .. } => Some("inverse hyperbolic sine"),
+        }
+    }
+}
+
+/// The curves to choose from, for sorted values that differ.
+fn curves(x: &[f64]) -> Vec<Curve> {
+    let at = |part: f64| x[(part * (x.len() - 1) as f64) as usize];
+    let (low, high, middle) = (x[0], x[x.len() - 1], at(0.5));
+    // A spread that neither ties nor a few outliers bring to nothing.
+    let spread = [at(0.75) - at(0.25), at(0.9) - at(0.1), high - low];
+    let spread = spread.into_iter().find(|s| *s > 0.0).unwrap_or(1.0);
+    let mut out = Vec::new();
+    let logs = |low: f64, middle: f64| {
+        let bounds = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0].map(|part| low - part * spread);
+        let natural = (low > 0.0).then_some(0.0);
+        let curve = move |bound: f64| {
+            // Halfway in logarithms from the least value to the bound: beyond, the curve would be guesswork.
+            let from = bound + 0.5 * (low - bound);
+            (bound.is_finite() && from > bound && middle > from).then_some((bound, from))
+        };
+        bounds.into_iter().chain(natural).filter_map(curve).collect::<Vec<_>>()
+    };
+    out.extend(logs(low, middle).into_iter().map(|(bound, from)| Curve::Log { bound, from }));
+    let mirrored = logs(-high, -middle).into_iter();
+    out.extend(mirrored.map(|(bound, from)| Curve::Mirrored { bound: -bound, from: -from }));
+    let widths = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0].map(|part| part * spread);
+    let asinh = widths.into_iter().filter(|w| *w > 0.0 && w.is_finite());
+    out.extend(asinh.map(|width| Curve::Asinh { middle, width }));
+    out
+}
+
+/// `linear 12.5 3`, `log BOUND FROM CENTRE SCALE`, `mirrored …` or `asinh MIDDLE WIDTH CENTRE SCALE`: every digit is kept.
+impl fmt::Display for Transform {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.curve {
+            Curve::Linear => write!(f, "linear")?,
+            Curve::Log { bound, from } => write!(f, "log {bound:e} {from:e}")?,
+            Curve::Mirrored { bound, from } => write!(f, "mirrored {bound:e} {from:e}")?,
+            Curve::Asinh { middle, width } => write!(f, "asinh {middle:e} {width:e}")?,
+        }
+        write!(f, " {:e} {:e}", self.centre, self.scale)
+    }
+}
+
+impl FromStr for Transform {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let bad =
+            || format!("transform {text:?}: expected a curve and its numbers, as in \"linear 12.5 3\"");
+        let mut words = text.split_whitespace();
+        let curve = words.next().ok_or_else(bad)?;
+        let numbers: Vec<f64> = words
+            .map(|w| w.parse().ok().filter(|x: &f64| x.is_finite()))
+            .collect::<Option<_>>()
+            .ok_or_else(bad)?;
+        let (curve, centre, scale) = match (curve, &numbers[..]) {
+            ("linear", &[centre, scale]) => (Curve::Linear, centre, scale),
+            ("log", &[bound, from, centre, scale]) if bound < from => {
+                (Curve::Log { bound, from }, centre, scale)
+            }
+            ("mirrored", &[bound, from, centre, scale]) if from < bound => {
+                (Curve::Mirrored { bound, from }, centre, scale)
+            }
+            ("asinh", &[middle, width, centre, scale]) if width > 0.0 => {
+                (Curve::Asinh { middle, width }, centre, scale)
+            }
+            _ => return Err(bad()),
+        };
+        if scale > 0.0 { Ok(Self { curve, centre, scale }) } else { Err(bad()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CURVES: [Curve; 4] = [
+        Curve::Linear,
+        Curve::Log { bound: -3.0, from: -1.0 },
+        Curve::Mirrored { bound: 8.0, from: 5.0 },
+        Curve::Asinh { middle: 2.0, width: 0.25 },
+    ];
+
+    #[test]
+    fn every_curve_is_inverted_and_its_slope_is_the_derivative() {
+        for curve in CURVES {
+            let map = Transform { curve, centre: 0.7, scale: 1.9 };
+            let mut before = f64::NEG_INFINITY;
+            for i in -60..60 {
+                let x = f64::from(i) / 3.0 + 0.01;
+                let z = map.forward(x);
+                assert!(z > before, "{curve:?} does not rise at {x}");
+                before = z;
+                assert!((map.inverse(z) - x).abs() < 1e-9 * (1.0 + x.abs()), "{curve:?} at {x}");
+                let slope = (map.forward(x + 1e-5) - map.forward(x - 1e-5)) / 2e-5;
+                assert!((slope.ln() - map.log_slope(x)).abs() < 1e-6, "{curve:?} at {x}");
+            }
+            assert_eq!(map.to_string().parse(), Ok(map));
+        }
+    }
+
+    /// Standard normal quantiles at evenly spaced probabilities, by bisection on a series for Φ.
+    fn normal_scores(n: usize) -> Vec<f64> {
+        let phi = |x: f64| {
+            let (mut term, mut sum) = (x, x);
+            for k in 1..200 {
+                term *= x * x / f64::from(2 * k + 1);
+                sum += term;
+            }
+            0.5 + sum * (-0.5 * x * x).exp() / (2.0 * std::f64::consts::PI).sqrt()
+        };
+        let quantile = |p: f64| {
+            let (mut low, mut high) = (-6.0, 6.0);
+            for _ in 0..60 {
+                let mid = 0.5 * (low + high);
+                if phi(mid) < p { low = mid } else { high = mid }
+            }
+            0.5 * (low + high)
+        };
+        (0..n).map(|i| quantile((i as f64 + 0.5) / n as f64)).collect()
+    }
+
+    #[test]
+    fn the_curve_fits_the_shape_of_the_values() {
+        let normal = normal_scores(500);
+        let fit = |f: &dyn Fn(f64) -> f64| Transform::fit(normal.iter().map(|&z| f(z)));
+        assert_eq!(fit(&|z| 1e6 + 1e5 * z).curve, Curve::Linear);
+        assert!(matches!(fit(&|z| 20.0 * z.exp()).curve, Curve::Log { .. }));
+        assert!(matches!(fit(&|z| -(z.exp())).curve, Curve::Mirrored { .. }));
+        assert!(matches!(fit(&|z| z.powi(3)).curve, Curve::Asinh { .. }));
+        let outlier = normal.iter().copied().chain([1e9]);
+        let map = Transform::fit(outlier);
+        assert!(map.forward(1e9) < 30.0 && map.name().is_some(), "{map:?}");
+        for scale in [1e-30, 1.0, 1e39, 1e300] {
+            let map = fit(&|z| scale * (5.0 + z));
+            let z: Vec<f64> = normal.iter().map(|&z| map.forward(scale * (5.0 + z))).collect();
+            let variance = z.iter().map(|z| z * z).sum::<f64>() / 500.0;
+            assert!((variance - 1.0).abs() < 1e-6, "{scale}: {variance}");
+        }
+    }
+
+    #[test]
+    fn constant_and_empty_columns_have_a_map() {
+        assert_eq!(Transform::fit([]), Transform::IDENTITY);
+        let map = Transform::fit([7.0; 20]);
+        assert_eq!((map.forward(7.0), map.scale), (0.0, 1.0));
+    }
+
+    #[test]
+    fn what_is_no_transform_is_refused() {
+        for text in ["", "linear", "linear 1", "linear 1 0", "linear 1 nan", "log 1 0 0 1", "cubic 1 1"]
+        {
+            assert!(text.parse::<Transform>().is_err(), "{text}");
+        }
+    }
+}
