@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state, gen_batches
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from .. import _frames, _units
@@ -20,6 +20,10 @@ from .._results import Run
 from ._columns import Columns, Floats, Units
 from ._reading import Reading, typed
 from ._wide import encode, widened
+
+
+#: Updates after which tables of some hundred rows are learnt.
+_UPDATES = 300
 
 
 def seed_of(rng: np.random.RandomState) -> int:
@@ -77,7 +81,7 @@ class MachineEstimator(BaseEstimator):  # type: ignore[misc]
         "estimator": [str, Mapping, None],
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
-        "n_updates": [Interval(Integral, 1, None, closed="left")],
+        "n_updates": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "train_params": [Mapping, None],
         "verbose": ["verbose"],
         "random_state": ["random_state"],
@@ -90,9 +94,9 @@ class MachineEstimator(BaseEstimator):  # type: ignore[misc]
         units: Units = "auto",
         hidden: str = "binary",
         estimator: str | Mapping[str, Any] | None = None,
-        learning_rate: float = 0.01,
+        learning_rate: float = 0.03,
         batch_size: int = 100,
-        n_updates: int = 2000,
+        n_updates: int | str = "auto",
         train_params: Mapping[str, Any] | None = None,
         verbose: int = 0,
         random_state: Any = None,
@@ -162,7 +166,7 @@ class MachineEstimator(BaseEstimator):  # type: ignore[misc]
         if classes is not None:
             visible["y"] = _units.Potts(1, classes)
             data["y"] = y
-        machine = Machine.mixed(visible, _units.units(self.hidden, self.n_components))
+        machine = self._joined(visible)
         settings: dict[str, Any] = {
             "estimator": self.estimator,
             "learning_rate": self.learning_rate,
@@ -170,16 +174,35 @@ class MachineEstimator(BaseEstimator):  # type: ignore[misc]
             # Real columns are standardised already.
             "form": "centred",
             "batch": self.batch_size,
-            "updates": self.n_updates,
+            "updates": self._updates(weights),
             "evaluate_every": None if self.verbose else 0,
+            **self._defaults(weights),
             **(self.train_params or {}),
         }
         seed = seed_of(rng)
         counted = None if np.ptp(weights) == 0 else weights
+        self._prepare(machine, data, weights, seed)
         self.run_ = machine.train(
             data, sample_weight=counted, missing=self._missing(), seed=seed, progress=bool(self.verbose), **settings
         )
         self.machine_ = machine
+
+    def _joined(self, visible: Mapping[str, Any]) -> Machine:
+        """The machine before it is trained."""
+        return Machine.mixed(visible, _units.units(self.hidden, self.n_components))
+
+    def _prepare(self, machine: Machine, data: Mapping[str, Floats], weights: Floats, seed: int) -> None:
+        """Whatever comes before training."""
+
+    def _updates(self, weights: Floats) -> int:
+        """Ten passes over the rows, and not less than what a small table takes."""
+        if not isinstance(self.n_updates, str):
+            return int(self.n_updates)
+        return max(_UPDATES, int(np.ceil(10 * len(weights) / self.batch_size)))
+
+    def _defaults(self, weights: Floats) -> dict[str, Any]:
+        """Settings of training that ``train_params`` may change."""
+        return {}
 
     def _ask(self, X: Any, question: Callable[[Machine, Any], npt.NDArray[Any]]) -> npt.NDArray[Any]:
         """What the machine says of new rows.

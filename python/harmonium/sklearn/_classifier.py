@@ -17,9 +17,10 @@ from ._columns import Floats
 class RBMClassifier(ClassifierMixin, MachineEstimator):  # type: ignore[misc]
     """Class RBM: the class is one more visible unit, and p(class | columns) is exact.
 
-    Parameters are those of :class:`RBM`. Where no ``estimator`` is named, the machine learns mostly to tell classes apart
-    and partly to know the data; ``estimator={"name": "labels", "part": 1.0, "generative": {"name": "pcd"}}`` does only the
-    former.
+    Parameters are those of :class:`RBM`. Where no ``estimator`` is named, the machine learns to tell classes apart, ln p(y|v),
+    with the penalty ``l2=2/n`` for n rows (``train_params`` may set another); it does not learn to sample rows then.
+    ``estimator={"name": "labels", "layer": "y", "part": 0.95, "generative": {"name": "pcd"}}`` makes it know the data in part,
+    ``"pcd"`` as a whole. A value that training did not have tells nothing about the class.
 
     Attributes
     ----------
@@ -56,6 +57,11 @@ class RBMClassifier(ClassifierMixin, MachineEstimator):  # type: ignore[misc]
                 raise ValueError("y: expected at least two classes among the rows of positive weight")
         self._learn(X, len(self.classes_), codes, sample_weight)
         return self
+
+    def _defaults(self, weights: Floats) -> dict[str, Any]:
+        if self.estimator is not None:
+            return {}
+        return {"estimator": {"name": "labels", "layer": "y", "part": 1.0}, "l2": 2.0 / float(weights.sum())}
 
     def predict_proba(self, X: Any) -> Floats:
         """p(class | row), exactly, a column for each class."""

@@ -17,22 +17,28 @@ from ._columns import Floats
 class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MachineEstimator):  # type: ignore[misc]
     """Restricted Boltzmann machine over columns of any kinds; its features are the means of the hidden units.
 
+    ``X`` may be an array, a scipy sparse matrix, an array of objects with words, or a frame (pandas, polars, Arrow) with
+    columns of any types. A value that a column of categories or of zeros and ones did not have in training is a state of its
+    own: it tells nothing about the rest of the row, and has a probability of about 1/(n + 1) after n rows.
+
     Parameters
     ----------
     n_components : int
         Number of hidden units.
     units : str, sequence of str, or mapping
         Kind of the visible units: ``"binary"``, ``"spin"``, ``"potts"`` (categories), ``"gaussian"``, ``"relu"``,
-        ``"drelu"``, ``"poisson"``, or ``"auto"``: binary where a column has only 0 and 1, else Gaussian. One for all
-        columns, one for each, or a mapping from names or places of columns, the others being ``"auto"``. Real columns
-        are standardised.
+        ``"drelu"``, ``"poisson"``, ``"ignore"``, or ``"auto"``: words and categories are Potts units (two of them a binary
+        one), numbers binary where a column has only 0 and 1, else Gaussian; dates are numbers; words that differ from row to
+        row are ignored. One for all columns, one for each, or a mapping from names or places of columns, the others being
+        ``"auto"``. Real columns are standardised.
     hidden : str
         Kind of the hidden units, as ``"binary"``, ``"gaussian"`` or ``"potts:3"``.
     estimator : str or mapping
         Of the gradient: ``"pcd"``, ``"cd"``, ``"pt"``, ``"exact"`` …, as in :meth:`harmonium.Machine.train`; chosen from
         the machine where nothing is said.
     learning_rate, batch_size, n_updates
-        Rate of Adam, rows of a minibatch, length of training.
+        Rate of Adam, which falls during training; rows of a minibatch; length of training, where ``"auto"`` is ten passes over
+        the rows and not less than 300 updates.
     train_params : mapping
         Any other setting of :meth:`harmonium.Machine.train`, another ``optimiser`` for one.
     verbose : int
