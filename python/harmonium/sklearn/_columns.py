@@ -190,7 +190,7 @@ def _numeric(X: Floats, columns: npt.NDArray[np.intp], kind: str, weights: Float
 def _shares(x: Floats, values: Floats, weights: Floats) -> Floats:
     """How often each value occurs."""
     counts = np.array([weights[x == v].sum() for v in values])
-    return counts / max(counts.sum(), 1e-300)
+    return np.asarray(counts / max(counts.sum(), 1e-300), dtype=np.float64)
 
 
 def _categorical(

@@ -108,7 +108,7 @@ class Reading:
             used = {str(n): (self.column(j), matrix[:, j]) for j, n in enumerate(self.names) if not self.ignored[j]}
             return _back.frame(self.memory, used)
         out = np.empty(matrix.shape, dtype=object)
-        for j in np.flatnonzero(~np.array(self.ignored)):
+        for j in np.flatnonzero(~np.array(self.ignored)).tolist():
             out[:, j] = self._objects(j, matrix[:, j])
         return out
 
@@ -128,7 +128,7 @@ class Reading:
             return _back.fill(X, self.memory, values)
         found = objects(X)
         out = np.array(X, dtype=object) if found is None else found
-        for j in np.flatnonzero(gaps.any(axis=0) & ~np.array(self.ignored)):
+        for j in np.flatnonzero(gaps.any(axis=0) & ~np.array(self.ignored)).tolist():
             out[gaps[:, j], j] = self._objects(j, matrix[gaps[:, j], j])
         return out
 
