@@ -22,10 +22,6 @@ from ._reading import Reading, typed
 from ._wide import encode, widened
 
 
-#: Updates after which tables of some hundred rows are learnt.
-_UPDATES = 300
-
-
 def seed_of(rng: np.random.RandomState) -> int:
     """A seed for the compiled part."""
     return int(rng.randint(0, 2**31 - 1))
@@ -174,7 +170,7 @@ class MachineEstimator(BaseEstimator):  # type: ignore[misc]
             # Real columns are standardised already.
             "form": "centred",
             "batch": self.batch_size,
-            "updates": self._updates(weights),
+            "updates": self._updates(machine, weights),
             "evaluate_every": None if self.verbose else 0,
             **self._defaults(weights),
             **(self.train_params or {}),
@@ -194,11 +190,15 @@ class MachineEstimator(BaseEstimator):  # type: ignore[misc]
     def _prepare(self, machine: Machine, data: Mapping[str, Floats], weights: Floats, seed: int) -> None:
         """Whatever comes before training."""
 
-    def _updates(self, weights: Floats) -> int:
+    def _least(self, machine: Machine) -> int:
+        """Updates after which tables of some hundred rows are learnt."""
+        return 300
+
+    def _updates(self, machine: Machine, weights: Floats) -> int:
         """Ten passes over the rows, and not less than what a small table takes."""
         if not isinstance(self.n_updates, str):
             return int(self.n_updates)
-        return max(_UPDATES, int(np.ceil(10 * len(weights) / self.batch_size)))
+        return max(self._least(machine), int(np.ceil(10 * len(weights) / self.batch_size)))
 
     def _defaults(self, weights: Floats) -> dict[str, Any]:
         """Settings of training that ``train_params`` may change."""

@@ -12,17 +12,12 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from .. import _frames
-from .._machine import Machine
-from .._units import Layer
-from ._base import MachineEstimator, seed_of
-from ._columns import Floats, Units
-from ._normal import normal
-
-#: Real columns up to which coupling all pairs is quick.
-_MANY = 64
+from ._base import seed_of
+from ._columns import Units
+from ._coupled import CoupledEstimator
 
 
-class RBMImputer(OneToOneFeatureMixin, TransformerMixin, MachineEstimator):  # type: ignore[misc]
+class RBMImputer(OneToOneFeatureMixin, TransformerMixin, CoupledEstimator):  # type: ignore[misc]
     """Fills NaN with the most probable value (or a draw) given the known entries of the row.
 
     It learns from rows with gaps: what is missing is averaged over, never guessed in advance.
@@ -32,12 +27,8 @@ class RBMImputer(OneToOneFeatureMixin, TransformerMixin, MachineEstimator):  # t
     fill : {"best", "sample"}
         The most probable value (for numbers the mean), or one draw, jointly for all gaps of a row: several of those
         with different ``random_state`` make multiple imputation.
-    coupled : bool or "auto"
-        Whether real columns are coupled to each other as well as to the hidden units. They start as the normal distribution
-        that EM finds in the rows with their gaps, and the hidden units learn what it does not say. ``"auto"``: up to 64 such
-        columns.
 
-    The other parameters are those of :class:`RBM`.
+    The other parameters are those of :class:`RBM`, with 16 hidden units where nothing is said.
 
     Examples
     --------
@@ -51,14 +42,13 @@ class RBMImputer(OneToOneFeatureMixin, TransformerMixin, MachineEstimator):  # t
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **MachineEstimator._parameter_constraints,
+        **CoupledEstimator._parameter_constraints,
         "fill": [StrOptions({"best", "sample"})],
-        "coupled": ["boolean", StrOptions({"auto"})],
     }
 
     def __init__(
         self,
-        n_components: int = 64,
+        n_components: int = 16,
         *,
         units: Units = "auto",
         hidden: str = "binary",
@@ -66,44 +56,21 @@ class RBMImputer(OneToOneFeatureMixin, TransformerMixin, MachineEstimator):  # t
         learning_rate: float = 0.03,
         batch_size: int = 100,
         n_updates: int | str = "auto",
-        fill: str = "best",
         coupled: bool | str = "auto",
+        fill: str = "best",
         train_params: Mapping[str, Any] | None = None,
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:
         super().__init__(
             n_components, units=units, hidden=hidden, estimator=estimator, learning_rate=learning_rate,
-            batch_size=batch_size, n_updates=n_updates, train_params=train_params, verbose=verbose,
+            batch_size=batch_size, n_updates=n_updates, coupled=coupled, train_params=train_params, verbose=verbose,
             random_state=random_state,
         )  # fmt: skip
         self.fill = fill
-        self.coupled = coupled
 
     def _missing(self) -> bool:
         return True
-
-    def _joined(self, visible: Mapping[str, Any]) -> Machine:
-        machine = super()._joined(visible)
-        reals = visible.get("gaussian")
-        if self.coupled is False or reals is None or reals.n < 2 or (self.coupled == "auto" and reals.n > _MANY):
-            return machine
-        layers = {x.name: (x.role, Layer(x.n, x.kind, x.states)) for x in machine.layers.values()}
-        return Machine(layers, [*machine.couplings, ("gaussian", "gaussian")])
-
-    def _prepare(self, machine: Machine, data: Mapping[str, Floats], weights: Floats, seed: int) -> None:
-        """Coupled columns start as the normal distribution that EM finds in rows with gaps."""
-        if ("gaussian", "gaussian") not in machine.couplings:
-            return
-        # All else starts from the data as ever, which an update that changes nothing does.
-        machine.train(
-            data, sample_weight=weights, missing=True, init={"name": "data", "std": 0.01}, estimator="pcd", updates=1,
-            learning_rate=1e-12, average=0, evaluate_every=0, seed=seed, progress=False,
-        )  # fmt: skip
-        mean, covariance = normal(data["gaussian"], weights)
-        precision = np.linalg.inv(covariance)
-        machine.set_params("gaussian", theta=precision @ mean, gamma=np.diag(precision))
-        machine.set_weights(np.diag(np.diag(precision)) - precision, "gaussian", "gaussian")
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> RBMImputer:
@@ -111,7 +78,7 @@ class RBMImputer(OneToOneFeatureMixin, TransformerMixin, MachineEstimator):  # t
         X = self._check(X, reset=True)
         empty = np.flatnonzero(np.isnan(X).all(axis=0))
         if empty.size:
-            names = getattr(self, "feature_names_in_", np.arange(X.shape[1]))
+            names = getattr(self, "feature_names_in_", np.arange(X.shape[1])).tolist()
             raise ValueError(f"X: column {names[empty[0]]!r} has no known value")
         self._learn(X, sample_weight=sample_weight)
         self._fill_seed = seed_of(check_random_state(self.random_state))

@@ -13,15 +13,16 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight
 
-from ._base import MachineEstimator, seed_of
+from ._base import seed_of
 from ._columns import Floats, Units
+from ._coupled import CoupledEstimator
 
 
 #: Samples of the machine for the threshold, their sweeps, and the part of them that is rare.
 _SAMPLES, _SWEEPS, _RARE = 2000, 100, 0.01
 
 
-class RBMOutlierDetector(OutlierMixin, MachineEstimator):  # type: ignore[misc]
+class RBMOutlierDetector(OutlierMixin, CoupledEstimator):  # type: ignore[misc]
     """Outliers are the rows of highest free energy, that is of lowest probability.
 
     ln Z is the same for all rows, so the order of rows is exact without it. A value that a column of categories or of zeros and
@@ -53,7 +54,7 @@ class RBMOutlierDetector(OutlierMixin, MachineEstimator):  # type: ignore[misc]
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **MachineEstimator._parameter_constraints,
+        **CoupledEstimator._parameter_constraints,
         "contamination": [StrOptions({"auto"}), Interval(Real, 0, 0.5, closed="right")],
     }
 
@@ -67,6 +68,7 @@ class RBMOutlierDetector(OutlierMixin, MachineEstimator):  # type: ignore[misc]
         learning_rate: float = 0.03,
         batch_size: int = 100,
         n_updates: int | str = "auto",
+        coupled: bool | str = "auto",
         contamination: float | str = "auto",
         train_params: Mapping[str, Any] | None = None,
         verbose: int = 0,
@@ -74,7 +76,7 @@ class RBMOutlierDetector(OutlierMixin, MachineEstimator):  # type: ignore[misc]
     ) -> None:
         super().__init__(
             n_components, units=units, hidden=hidden, estimator=estimator, learning_rate=learning_rate,
-            batch_size=batch_size, n_updates=n_updates, train_params=train_params, verbose=verbose,
+            batch_size=batch_size, n_updates=n_updates, coupled=coupled, train_params=train_params, verbose=verbose,
             random_state=random_state,
         )  # fmt: skip
         self.contamination = contamination

@@ -10,11 +10,11 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit
 from sklearn.utils.validation import check_is_fitted
 
 from .._results import LogLikelihood
-from ._base import MachineEstimator
 from ._columns import Floats
+from ._coupled import CoupledEstimator
 
 
-class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MachineEstimator):  # type: ignore[misc]
+class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CoupledEstimator):  # type: ignore[misc]
     """Restricted Boltzmann machine over columns of any kinds; its features are the means of the hidden units.
 
     ``X`` may be an array, a scipy sparse matrix, an array of objects with words, or a frame (pandas, polars, Arrow) with
@@ -38,7 +38,11 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MachineEstimator): 
         the machine where nothing is said.
     learning_rate, batch_size, n_updates
         Rate of Adam, which falls during training; rows of a minibatch; length of training, where ``"auto"`` is ten passes over
-        the rows and not less than 300 updates.
+        the rows and not less than 300 updates for a classifier or coupled columns, 1000 for others.
+    coupled : bool or "auto"
+        Whether real columns are coupled to each other as well as to the hidden units: they start as the normal distribution of
+        the rows (by EM where there are gaps), and the hidden units learn what it does not say, which leaves little for features:
+        it is off here. ``"auto"``: from 2 to 64 such columns.
     train_params : mapping
         Any other setting of :meth:`harmonium.Machine.train`, another ``optimiser`` for one.
     verbose : int
