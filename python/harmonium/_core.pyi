@@ -29,7 +29,7 @@ __all__ = [
     "pseudo_log_likelihood",
     "pseudo_log_likelihood_by_flips",
     "quality",
-    "read_csv",
+    "read_columns",
     "train",
     "unpack_schema",
     "verify",
@@ -196,7 +196,9 @@ def load_data(
     reweight: float | None,
     threads: int,
 ) -> tuple[Table, Table | None, Table | None]: ...
-def read_csv(text: bytes, place: str, overrides: str, seed: int) -> Table: ...
+def read_columns(
+    columns: list[tuple[str, str | None, list[str] | None, _F64]], place: str, overrides: str, seed: int
+) -> Table: ...
 def pack_schema(columns: str) -> str: ...
 def unpack_schema(text: str) -> str: ...
 def build(config: str, schema: str | None, counts: list[list[dict[int, int]]], layer: str | None) -> Machine: ...

@@ -65,6 +65,8 @@ def build(
     made = Machine._of(core)
     if isinstance(found, Table):
         made.details["schema"] = found.schema.to_json()
+        if found.memory is not None:
+            made.details["frame"] = _settings.text(found.memory)
     return made
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from . import _core
+from . import _core, _frames
 from ._table import Table, is_frame, table
 
 if TYPE_CHECKING:
@@ -67,13 +67,14 @@ def _typed(machine: Parts, data: Any, name: str, wanted: list[str], weights: Any
     """The columns of a table by layer, and its weights; frames become tables where the machine was made for one."""
     schema = machine.schema
     if is_frame(data) and schema is not None:
-        present = [str(c) for c in data.columns]
+        data = _frames.eager(data)
+        present = _frames.names(data)
         for column in schema.columns:
             if column.kind not in ("label", "ignore") and column.name not in present:
                 raise ValueError(f"{name}: the column {column.name!r} is missing")
         known = [c for c in schema.columns if c.name in present and c.kind != "ignore"]
         part = type(schema)(tuple(known), schema.shape)
-        data = table(data[[c.name for c in known]], schema=part, name=name)
+        data = table(_frames.select(data, [c.name for c in known]), schema=part, name=name)
     if not isinstance(data, Table):
         return data, weights
     if weights is None and data.weights is not None:
@@ -142,8 +143,8 @@ def as_array(x: Any, name: str) -> npt.NDArray[Any]:
     """Numbers as an array that may be masked; frames and lists as well."""
     if isinstance(x, np.ma.MaskedArray):
         return x
-    if hasattr(x, "to_numpy") and hasattr(x, "columns"):
-        x = _of_frame(x, name)
+    if _frames.library(x) is not None:
+        x = _of_frame(_frames.eager(x), name)
     try:
         array = np.asarray(x)
     except ValueError as e:
@@ -160,8 +161,10 @@ def as_array(x: Any, name: str) -> npt.NDArray[Any]:
 
 
 def _of_frame(frame: Any, name: str) -> npt.NDArray[Any]:
-    """A pandas or polars frame of numbers; nulls become NaN."""
+    """A frame of numbers; nulls become NaN."""
     try:
+        if _frames.library(frame) == "pyarrow":
+            return np.column_stack([np.asarray(column.to_numpy(), dtype=np.float64) for column in frame.columns])
         array = np.asarray(frame.to_numpy())
         return array.astype(np.float64) if array.dtype.kind == "O" else array
     except (TypeError, ValueError):

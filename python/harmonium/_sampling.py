@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from . import _core, _inputs
+from . import _back, _core, _frames, _inputs
 from ._names import suggestion
 from ._parts import Array, Arrays, Floats, LayerInfo, Parts, _one
+from ._table import Column
 from ._threads import resolve
 from ._trace import Trace
 
@@ -34,7 +36,8 @@ class Sampling(Parts):
         given: Any = None,
         seed: int = 0,
         threads: int | None = None,
-    ) -> Arrays:
+        as_frame: bool | None = None,
+    ) -> Any:
         """Samples of the visible units, freely or with some of them given.
 
         Parameters
@@ -58,11 +61,14 @@ class Sampling(Parts):
         given
             Rows with NaN (or masked) where the machine is to sample; the known entries are kept. Conditional machines
             need it, for their condition.
+        as_frame
+            Whether to return a frame; where nothing is said, a machine that was made from a frame does.
 
         Returns
         -------
-        numpy.ndarray or dict of numpy.ndarray
-            The values, by the name of the layer where there are several visible ones.
+        numpy.ndarray or dict of numpy.ndarray, or a frame
+            The values, by the name of the layer where there are several visible ones. A frame is of the library and the
+            types that the machine was made from: categories with their levels, bools, whole numbers, dates.
 
         Examples
         --------
@@ -74,8 +80,8 @@ class Sampling(Parts):
         trace = self._trace(
             n, chains, sweeps, between, temperature, annealing, clamp, given, None, seed, threads, False, tempering
         )
-        arrays = {name: x for name, x in trace.items() if self._layers[name].role == "visible"}
-        return _one(arrays)
+        arrays = _one({name: x for name, x in trace.items() if self._layers[name].role == "visible"})
+        return self.to_frame(arrays) if as_frame or (as_frame is None and self._memory is not None) else arrays
 
     def sample_chains(
         self,
@@ -218,25 +224,35 @@ class Sampling(Parts):
         group = next(i for i, places in enumerate(schema.groups()) if place in places)
         return (layers[group], schema.groups()[group].index(place)), float(code)
 
-    def to_frame(self, arrays: Arrays) -> Any:
-        """Samples or completed rows as a pandas frame with the columns of the table the machine was made for."""
-        import pandas  # type: ignore[import-untyped,unused-ignore]
+    @property
+    def _memory(self) -> _frames.Memory | None:
+        """The types of the frame that the machine was made from."""
+        text = self._details.get("frame")
+        found: _frames.Memory | None = None if text is None else json.loads(text)
+        return found
 
+    def _by_column(self, arrays: Arrays) -> dict[str, tuple[Column, Array]]:
+        """Every column of the table with the values of its units."""
         schema = self.schema
         if schema is None:
             raise ValueError("this machine knows no names of columns")
         by_layer = arrays if isinstance(arrays, dict) else {self.visible[0]: arrays}
-        columns: dict[str, Any] = {}
+        columns: dict[str, tuple[Column, Array]] = {}
         for c in schema.columns:
             if c.kind == "ignore" or (c.kind == "label" and "y" not in by_layer):
                 continue
             (layer, unit), _ = self._column(c.name, c.categories[0] if c.categories else 0)
-            values = by_layer[layer][:, unit]
-            if c.categories:
-                codes = (values > 0).astype(int) if c.kind == "spin" else values.astype(int)
-                values = np.array(c.categories, dtype=object)[codes]
-            columns[c.name] = values
-        return pandas.DataFrame(columns)
+            columns[c.name] = (c, by_layer[layer][:, unit])
+        return columns
+
+    def to_frame(self, arrays: Any) -> Any:
+        """Samples or completed rows as a frame with the columns of the table the machine was made for.
+
+        It is of the library and the types of the frame that the machine was made from, else of pandas.
+        """
+        if _frames.library(arrays) is not None:
+            return arrays
+        return _back.frame(self._memory or _back.PLAIN, self._by_column(arrays))
 
     def _given(self, given: Any) -> _core.Rows:
         """Rows of which anything may be missing; whole layers that are not mentioned are free."""
@@ -254,11 +270,14 @@ class Sampling(Parts):
         sweeps: int = 200,
         seed: int = 0,
         threads: int | None = None,
-    ) -> Arrays:
+        as_frame: bool | None = None,
+    ) -> Any:
         """Fills what is missing (NaN or masked) in rows.
 
         ``fill="best"`` takes the most probable value given the known entries (for numbers, their mean), averaged over
-        ``chains`` chains for each row; ``"sample"`` makes one draw, jointly for all missing entries of a row.
+        ``chains`` chains for each row; ``"sample"`` makes one draw, jointly for all missing entries of a row. Of a frame
+        comes a frame of the same library and types, in which all that was known is as it was; ``as_frame=False`` gives the
+        values of the layers as arrays, as arrays in do.
 
         >>> import numpy as np, harmonium as hm
         >>> pair = hm.Machine.fully_visible(hm.Spin(2))
@@ -271,31 +290,51 @@ class Sampling(Parts):
             raise ValueError(f"fill: {suggestion(fill, ['best', 'sample'])}")
         if chains < 1 or sweeps < 1:
             raise ValueError(f"chains, sweeps: expected at least 1, got {chains} and {sweeps}")
+        X = _frames.eager(X)
         rows = _inputs.rows(self, X, "X", missing=True)
         names = [x.name for x in self._layers.values() if x.role == "visible"]
-        places = {name: self._place(name) for name in names}
-        known = {name: rows.known(places[name]) for name in names}
-        out = {name: np.asarray(rows.values(places[name]), dtype=np.float64) for name in names}
+        known = {name: rows.known(self._place(name)) for name in names}
+        out = self._completed(rows, known, fill, chains, sweeps, seed, threads)
+        framed = _frames.library(X) is not None and self.schema is not None
+        if as_frame is False or not (framed or as_frame):
+            return _one(out)
+        if not framed:
+            return self.to_frame(_one(out))
+        whole = {name: np.ones(x.shape, dtype=bool) if known[name] is None else known[name] for name, x in out.items()}
+        kept = self._by_column({name: np.asarray(x) for name, x in whole.items()})
+        present = _frames.names(X)
+        columns = self._by_column(out).items()
+        wanted = {name: (c, x, kept[name][1]) for name, (c, x) in columns if name in present}
+        return _back.fill(X, self._memory or _back.PLAIN, wanted)
+
+    def _completed(
+        self, rows: _core.Rows, known: Mapping[str, Any], fill: str, chains: int, sweeps: int, seed: int,
+        threads: int | None,
+    ) -> dict[str, Array]:  # fmt: skip
+        """The values of the visible layers with what is not known filled."""
+        places = {name: self._place(name) for name in known}
+        out: dict[str, Array] = {name: np.asarray(rows.values(places[name]), dtype=np.float64) for name in known}
         gaps = np.zeros(len(rows), dtype=bool)
         for k in known.values():
             if k is not None:
                 gaps |= ~k.all(axis=1)
         which = np.flatnonzero(gaps)
-        if which.size:
-            part = rows.select(which.tolist())
-            means, last = _core.marginals(self._core, part, chains, sweeps, seed, resolve(threads))
-            for place, mean in means:
-                name = list(self._layers)[place]
-                known_here = known[name]
-                if known_here is None:
-                    continue
-                drawn = last.values(place)[: which.size]
-                filled = drawn if fill == "sample" else _best(self._layers[name], mean)
-                wanted = ~known_here[which]
-                block = out[name][which]
-                block[wanted] = filled[wanted]
-                out[name][which] = block
-        return _one(out)
+        if not which.size:
+            return out
+        part = rows.select(which.tolist())
+        means, last = _core.marginals(self._core, part, chains, sweeps, seed, resolve(threads))
+        for place, mean in means:
+            name = list(self._layers)[place]
+            known_here = known[name]
+            if known_here is None:
+                continue
+            drawn = last.values(place)[: which.size]
+            filled = drawn if fill == "sample" else _best(self._layers[name], mean)
+            wanted = ~known_here[which]
+            block = out[name][which]
+            block[wanted] = filled[wanted]
+            out[name][which] = block
+        return out
 
 
 def _tell(trips: float, acceptance: list[float]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, Union
@@ -16,12 +16,14 @@ from typing import Any, Union
 import numpy as np
 import numpy.typing as npt
 
-from . import _core
+from . import _core, _frames
 from ._threads import resolve
 
 Array = npt.NDArray[Any]
 #: Kinds by column, ``{"age": "real", "town": {"kind": "categorical", "categories": [...]}}``, or the path of a TOML file.
 SchemaLike = Union[Mapping[str, Any], str, "PathLike[str]", "Schema"]
+#: Names of columns that are taken for the label, as in files.
+_LABELS = ("label", "labels", "class", "target")
 
 
 @dataclass(frozen=True)
@@ -150,6 +152,8 @@ class Table:
     #: How much every row counts.
     weights: npt.NDArray[np.float64] | None = None
     _rows: int = field(default=0, repr=False)
+    #: The types of the frame that it was read from, for the way back.
+    memory: _frames.Memory | None = field(default=None, repr=False)
 
     @classmethod
     def _of(cls, found: _core.Table) -> Table:
@@ -180,7 +184,8 @@ class Table:
 
         blocks = [b[rows] for b in self.blocks]
         count = len(np.arange(len(self))[rows])
-        return Table(self.schema, blocks, [pick(k) for k in self.known], pick(self.labels), pick(self.weights), count)
+        known = [pick(k) for k in self.known]
+        return Table(self.schema, blocks, known, pick(self.labels), pick(self.weights), count, self.memory)
 
     def groups(self) -> list[tuple[str, Array]]:
         """The kind and the values of each group of columns, which are a layer of a machine."""
@@ -236,8 +241,8 @@ def read(
 
 
 def is_frame(x: Any) -> bool:
-    """Whether ``x`` is a frame of pandas or polars."""
-    return hasattr(x, "columns") and (hasattr(x, "to_csv") or hasattr(x, "write_csv"))
+    """Whether ``x`` is a frame of pandas or polars or a table of Arrow."""
+    return _frames.library(x) is not None
 
 
 def table(
@@ -249,15 +254,68 @@ def table(
     seed: int = 0,
     name: str = "frame",
 ) -> Table:
-    """A pandas or polars frame as a table of typed columns; the kinds are inferred where ``schema`` does not say.
+    """A frame (pandas, polars, Arrow) as a table of typed columns.
+
+    The type of a column decides what it is: categories with all their levels, bools, dates and times (days since 1970, real),
+    words, which are never taken for numbers or for missing. Plain numbers are judged by their values, as those of a file.
+    ``schema`` has the last word.
 
     >>> import harmonium as hm
     >>> pandas = __import__("pytest").importorskip("pandas")
     >>> frame = pandas.DataFrame({"smoker": ["yes", "no", "yes"], "height": [1.7, None, 1.82]})
-    >>> hm.table(frame).schema.columns[0]
-    Column(name='smoker', kind='binary', categories=('no', 'yes'), binarize=None, format=None)
+    >>> hm.table(frame).schema.columns[0].categories
+    ('no', 'yes')
     """
     if not is_frame(frame):
-        raise TypeError(f"{name}: expected a frame of pandas or polars, got {type(frame).__name__}")
-    text = frame.write_csv() if hasattr(frame, "write_csv") else frame.to_csv(index=False)
-    return Table._of(_core.read_csv(text.encode(), name, overrides(schema, label, binarize), seed))
+        raise TypeError(f"{name}: expected a frame of pandas, polars or Arrow, got {type(frame).__name__}")
+    frame = _frames.eager(frame)
+    try:
+        found = _frames.columns(frame)
+    except (TypeError, ValueError) as e:
+        raise type(e)(f"{name}: {e}") from None
+    given = _given(found, _kinds(schema, label), label)
+    made = Table._of(_core.read_columns(given, name, overrides(schema, label, binarize), seed))
+    return replace(made, memory=_frames.memory(frame, found))
+
+
+def _kinds(schema: SchemaLike | None, label: str | None) -> dict[str, str | None]:
+    """The kinds that are said, as far as Python sees them; those in a file are seen by the compiled part only."""
+    if isinstance(schema, Schema):
+        said: dict[str, str | None] = {c.name: c.kind for c in schema.columns}
+    else:
+        rules = schema if isinstance(schema, Mapping) else {}
+        said = {}
+        for key, rule in rules.items():
+            said[key] = rule.kind if isinstance(rule, Column) else rule.get("kind") if isinstance(rule, Mapping) else rule
+    return said if label is None else {**said, label: "label"}
+
+
+def _given(
+    found: list[_frames.Typed], said: Mapping[str, str | None], label: str | None
+) -> list[tuple[str, str | None, list[str] | None, npt.NDArray[np.float64]]]:
+    """Columns for the compiled part, with the levels of a column under the kind that is said of it."""
+    out = []
+    guessed = label is not None or "label" in said.values()
+    for c in found:
+        kind, levels, values = c.kind, c.levels, c.values
+        if said.get(c.name) in ("real", "count", "spin") and levels is not None:
+            levels, values, kind = None, _numbers(c), None
+        elif levels is not None and said.get(c.name) in ("binary", "categorical", "label"):
+            kind = said[c.name]
+        elif c.name not in said and not guessed and kind in ("binary", "categorical") and c.name.lower() in _LABELS:
+            guessed, kind = True, "label"
+        out.append((c.name, kind, None if levels is None else list(levels), np.ascontiguousarray(values)))
+    return out
+
+
+def _numbers(column: _frames.Typed) -> npt.NDArray[np.float64]:
+    """The numbers that words stand for."""
+    levels = column.levels or ()
+    try:
+        values = [{"True": 1.0, "False": 0.0}[x] if x in ("True", "False") else float(x) for x in levels]
+    except ValueError as e:
+        raise ValueError(f"column {column.name!r}: {e}") from None
+    known = ~np.isnan(column.values)
+    out = np.full(len(column.values), np.nan)
+    out[known] = np.array(values)[column.values[known].astype(np.intp)]
+    return out

@@ -72,9 +72,12 @@ pub use embedded::{DIGITS_THRESHOLD, digits, mnist};
 pub use error::{Error, Place, Result};
 pub use format::CellFormat;
 pub use generate::{Generator, Teacher};
-pub use load::{ReadOptions, describe, load, load_all, load_like, read_bytes, read_csv, read_weights};
+pub use load::{
+    ReadOptions, describe, load, load_all, load_like, read_bytes, read_columns, read_csv, read_weights,
+};
 pub use name::{DataName, Entry, Format, Source, catalogue};
 pub use read::Alphabet;
+pub use read::columns::Given;
 #[cfg(feature = "hdf5")]
 pub use read::hdf5::{Holds, holds as hdf5_holds};
 pub use reweight::identity_weights;

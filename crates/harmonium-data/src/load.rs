@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::cells::{Cell, Cells};
 use crate::read::blocks::{BlockSource, NpySource};
+use crate::read::columns::{ColumnCells, Given};
 use crate::read::{self, Grid, Part};
 use crate::schema::infer::infer;
 use crate::schema::{Finding, Reason};
@@ -129,6 +130,24 @@ pub fn load_like(name: &str, schema: &Arc<Schema>, options: &ReadOptions) -> Res
 pub fn read_csv(input: impl Read, place: &str, options: &ReadOptions) -> Result<Dataset> {
     let grids = read::text_table(input, Format::Csv, options, &Place::new(place))?;
     Ok(typed(grids, options)?.0)
+}
+
+/// A table of columns that are in memory; `place` names it in messages.
+///
+/// ```
+/// use harmonium_data::{Given, Kind, ReadOptions, read_columns};
+///
+/// let levels = ["no", "NA", "yes"].map(String::from).into();
+/// let sure = Given { name: "sure".into(), kind: Some(Kind::Categorical), levels: Some(levels), values: vec![0.0, 1.0] };
+/// let size = Given { name: "size".into(), kind: None, levels: None, values: vec![1.5, f64::NAN] };
+/// let table = read_columns(vec![sure, size], "frame", &ReadOptions::default())?.train;
+/// assert_eq!(table.schema().columns[0].categories.len(), 3);
+/// assert_eq!(table.schema().columns[1].kind, Kind::Real);
+/// # Ok::<(), harmonium_data::Error>(())
+/// ```
+pub fn read_columns(columns: Vec<Given>, place: &str, options: &ReadOptions) -> Result<Dataset> {
+    let grid = Grid::new(Part::Train, ColumnCells::new(columns, Place::new(place))?);
+    Ok(typed(vec![grid], options)?.0)
 }
 
 /// Reads a file of a format that can be read from memory (all but Parquet, HDF5 and images).

@@ -3,10 +3,10 @@
 use crate::error::{refuse, value};
 use crate::machine::Machine;
 use harmonium::io::LayerInfo;
-use harmonium_data::{Dataset, Labels, Overrides, Place, ReadOptions, Schema, Values};
+use harmonium_data::{Dataset, Given, Labels, Overrides, Place, ReadOptions, Schema, Values};
 use harmonium_table::{Histogram, Visible, schema_from_json, schema_to_json};
 use ndarray::Array2;
-use numpy::{IntoPyArray, PyArray2};
+use numpy::{IntoPyArray, PyArray2, PyReadonlyArray1};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use serde_json::json;
@@ -119,17 +119,25 @@ pub(crate) fn load_data(
     Ok(parts(py.detach(|| harmonium_data::load(name, &options)).map_err(raise)?))
 }
 
-/// The table of a csv text with names in its first line; `place` names it in messages.
+/// Name, kind where it is known, words where there are some, and values: places of words or numbers, NaN for missing ones.
+type Column<'py> = (String, Option<String>, Option<Vec<String>>, PyReadonlyArray1<'py, f64>);
+
+/// The table of columns in memory; `place` names it in messages.
 #[pyfunction]
-pub(crate) fn read_csv(
+pub(crate) fn read_columns(
     py: Python<'_>,
-    text: &[u8],
+    columns: Vec<Column<'_>>,
     place: &str,
     overrides: &str,
     seed: u64,
 ) -> PyResult<Table> {
-    let options = options(overrides, seed, Some(true), None, None, 1)?;
-    let set = py.detach(|| harmonium_data::read_csv(text, place, &options)).map_err(raise)?;
+    let options = options(overrides, seed, None, None, None, 1)?;
+    let given = |(name, kind, levels, values): Column<'_>| {
+        let kind = kind.map(|k| k.parse().map_err(|e: String| value("kind", e))).transpose()?;
+        Ok(Given { name, kind, levels: levels.map(Into::into), values: values.as_array().to_vec() })
+    };
+    let columns = columns.into_iter().map(given).collect::<PyResult<Vec<_>>>()?;
+    let set = py.detach(|| harmonium_data::read_columns(columns, place, &options)).map_err(raise)?;
     Ok(parts(set).0)
 }
 

@@ -70,9 +70,11 @@ pub(crate) fn log_likelihood(
         let (states, wts) = (data.states(), data.wts());
         match log_z {
             Some(z) => {
-                judge::log_likelihood(machine, states, wts, &z.estimate, seed, &mut observer(link))
+                judge::log_likelihood(machine, states, &[], wts, &z.estimate, seed, &mut observer(link))
             }
-            None => judge::conditional_log_likelihood(machine, states, wts, seed, &mut observer(link)),
+            None => {
+                judge::conditional_log_likelihood(machine, states, &[], wts, seed, &mut observer(link))
+            }
         }
     })?;
     Ok(text(&likelihood))

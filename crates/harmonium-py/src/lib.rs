@@ -30,7 +30,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<judge::LogZ>()?;
     m.add_class::<data::Table>()?;
     m.add_function(wrap_pyfunction!(data::load_data, m)?)?;
-    m.add_function(wrap_pyfunction!(data::read_csv, m)?)?;
+    m.add_function(wrap_pyfunction!(data::read_columns, m)?)?;
     m.add_function(wrap_pyfunction!(data::pack_schema, m)?)?;
     m.add_function(wrap_pyfunction!(data::unpack_schema, m)?)?;
     m.add_function(wrap_pyfunction!(data::build, m)?)?;

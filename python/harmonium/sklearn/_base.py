@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -10,13 +10,16 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state, gen_batches
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from .. import _units
+from .. import _frames, _units
+from .._inputs import is_sparse
 from .._machine import Machine
 from .._results import Run
-from ._columns import Floats, Columns, Units
+from ._columns import Columns, Floats, Units
+from ._reading import Reading, typed
+from ._wide import encode, widened
 
 
 def seed_of(rng: np.random.RandomState) -> int:
@@ -64,6 +67,8 @@ class MachineEstimator(BaseEstimator):  # type: ignore[misc]
     #: Its training run.
     run_: Run
     _columns: Columns
+    _reading: Reading | None
+    _wide: Machine | None
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_components": [Interval(Integral, 1, None, closed="left")],
@@ -72,7 +77,7 @@ class MachineEstimator(BaseEstimator):  # type: ignore[misc]
         "estimator": [str, Mapping, None],
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
-        "n_updates": [Interval(Integral, 1, None, closed="left")],
+        "n_updates": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "train_params": [Mapping, None],
         "verbose": ["verbose"],
         "random_state": ["random_state"],
@@ -85,9 +90,9 @@ class MachineEstimator(BaseEstimator):  # type: ignore[misc]
         units: Units = "auto",
         hidden: str = "binary",
         estimator: str | Mapping[str, Any] | None = None,
-        learning_rate: float = 0.01,
+        learning_rate: float = 0.03,
         batch_size: int = 100,
-        n_updates: int = 2000,
+        n_updates: int | str = "auto",
         train_params: Mapping[str, Any] | None = None,
         verbose: int = 0,
         random_state: Any = None,
@@ -107,9 +112,38 @@ class MachineEstimator(BaseEstimator):  # type: ignore[misc]
         return False
 
     def _check(self, X: Any, reset: bool) -> Floats:
+        """``X`` as numbers, after scikit-learn's checks; words are places among the levels of the fit."""
+        X = _frames.eager(X)
+        found = typed(X, self._words if not reset else False)
+        if found is not None:
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            return self._of_columns(X, found, reset)
         nan = "allow-nan" if self._missing() else True
-        found: Floats = validate_data(self, X, dtype=np.float64, reset=reset, ensure_all_finite=nan)
-        return found
+        plain = validate_data(self, X, dtype=np.float64, reset=reset, ensure_all_finite=nan, accept_sparse="csr")
+        if reset:
+            self._reading = Reading.of(X, _frames.columns(X)) if _frames.library(X) is not None else None
+        return np.asarray(plain.toarray() if is_sparse(plain) else plain, dtype=np.float64)
+
+    @property
+    def _words(self) -> bool:
+        """Whether the fit has seen words."""
+        return self._reading is not None and any(levels is not None for levels in self._reading.levels)
+
+    def _of_columns(self, X: Any, found: list[_frames.Typed], reset: bool) -> Floats:
+        """The matrix of typed columns."""
+        if not found or len(found[0].values) == 0:
+            raise ValueError(f"X: expected at least one row and one column, got {len(found)} columns")
+        if reset:
+            self._reading = Reading.of(X, found)
+        reading = self._reading if self._reading is not None else Reading.of(X, found)
+        matrix = reading.matrix(found)
+        wrong = np.isinf(matrix) | (np.isnan(matrix) if not self._missing() else False)
+        for j in np.flatnonzero(wrong.any(axis=0)):
+            if not reading.ignored[j]:
+                row = int(np.flatnonzero(wrong[:, j])[0])
+                what = "infinity" if np.isinf(matrix[row, j]) else "NaN"
+                raise ValueError(f"Input X contains {what}: row {row} of column {reading.names[j]!r}")
+        return matrix
 
     def _learn(
         self, X: Floats, classes: int | None = None, y: npt.NDArray[Any] | None = None, sample_weight: Any = None
@@ -120,13 +154,15 @@ class MachineEstimator(BaseEstimator):  # type: ignore[misc]
         if not weights.any():
             raise ValueError("sample_weight: expected at least one positive number")
         X, y, weights = _merged(X, y, weights)
-        self._columns = Columns.of(X, self.units, weights, getattr(self, "feature_names_in_", None))
+        names = getattr(self, "feature_names_in_", None)
+        self._columns = Columns.of(X, self.units, weights, names, self._reading)
+        self._wide = None
         visible: dict[str, Any] = dict(self._columns.layers)
-        data: dict[str, Any] = self._columns.encode(X)
+        data: dict[str, Any] = self._columns.encode(X)[0]
         if classes is not None:
             visible["y"] = _units.Potts(1, classes)
             data["y"] = y
-        machine = Machine.mixed(visible, _units.units(self.hidden, self.n_components))
+        machine = self._joined(visible)
         settings: dict[str, Any] = {
             "estimator": self.estimator,
             "learning_rate": self.learning_rate,
@@ -134,18 +170,63 @@ class MachineEstimator(BaseEstimator):  # type: ignore[misc]
             # Real columns are standardised already.
             "form": "centred",
             "batch": self.batch_size,
-            "updates": self.n_updates,
+            "updates": self._updates(machine, weights),
             "evaluate_every": None if self.verbose else 0,
+            **self._defaults(weights),
             **(self.train_params or {}),
         }
         seed = seed_of(rng)
         counted = None if np.ptp(weights) == 0 else weights
+        self._prepare(machine, data, weights, seed)
         self.run_ = machine.train(
             data, sample_weight=counted, missing=self._missing(), seed=seed, progress=bool(self.verbose), **settings
         )
         self.machine_ = machine
 
-    def _rows(self, X: Any) -> dict[str, Floats]:
-        """New rows as data of the layers."""
+    def _joined(self, visible: Mapping[str, Any]) -> Machine:
+        """The machine before it is trained."""
+        return Machine.mixed(visible, _units.units(self.hidden, self.n_components))
+
+    def _prepare(self, machine: Machine, data: Mapping[str, Floats], weights: Floats, seed: int) -> None:
+        """Whatever comes before training."""
+
+    def _least(self, machine: Machine) -> int:
+        """Updates after which tables of some hundred rows are learnt."""
+        return 300
+
+    def _updates(self, machine: Machine, weights: Floats) -> int:
+        """Ten passes over the rows, and not less than what a small table takes."""
+        if not isinstance(self.n_updates, str):
+            return int(self.n_updates)
+        return max(self._least(machine), int(np.ceil(10 * len(weights) / self.batch_size)))
+
+    def _defaults(self, weights: Floats) -> dict[str, Any]:
+        """Settings of training that ``train_params`` may change."""
+        return {}
+
+    def _ask(self, X: Any, question: Callable[[Machine, Any], npt.NDArray[Any]]) -> npt.NDArray[Any]:
+        """What the machine says of new rows.
+
+        Rows with a value that training did not have ask a machine that has one more state for it (:func:`widened`).
+        """
         check_is_fitted(self)
-        return self._columns.encode(self._check(X, reset=False))
+        rows, strange = self._columns.encode(self._check(X, reset=False))
+        odd = np.any([entries.any(axis=1) for entries in strange.values()], axis=0)
+        if not odd.any():
+            return question(self.machine_, rows)
+        if self._wide is None:
+            self._wide = widened(self.machine_, self._columns)
+        part = encode(self._columns, {k: x[odd] for k, x in rows.items()}, {k: x[odd] for k, x in strange.items()})
+        told = question(self._wide, part)
+        out = np.empty((len(odd), *told.shape[1:]), dtype=told.dtype)
+        out[odd] = told
+        if not odd.all():
+            out[~odd] = question(self.machine_, {k: x[~odd] for k, x in rows.items()})
+        return out
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags

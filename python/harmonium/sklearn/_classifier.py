@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight, _check_y, check_consistent_length
 
 from ._base import MachineEstimator
 from ._columns import Floats
@@ -17,9 +17,10 @@ from ._columns import Floats
 class RBMClassifier(ClassifierMixin, MachineEstimator):  # type: ignore[misc]
     """Class RBM: the class is one more visible unit, and p(class | columns) is exact.
 
-    Parameters are those of :class:`RBM`. Where no ``estimator`` is named, the machine learns mostly to tell classes apart
-    and partly to know the data; ``estimator={"name": "labels", "part": 1.0, "generative": {"name": "pcd"}}`` does only the
-    former.
+    Parameters are those of :class:`RBM`. Where no ``estimator`` is named, the machine learns to tell classes apart, ln p(y|v),
+    with the penalty ``l2=2/n`` for n rows (``train_params`` may set another); it does not learn to sample rows then.
+    ``estimator={"name": "labels", "layer": "y", "part": 0.95, "generative": {"name": "pcd"}}`` makes it know the data in part,
+    ``"pcd"`` as a whole. A value that training did not have tells nothing about the class.
 
     Attributes
     ----------
@@ -41,7 +42,11 @@ class RBMClassifier(ClassifierMixin, MachineEstimator):  # type: ignore[misc]
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RBMClassifier:
         """Trains a new machine on rows and their classes; ``sample_weight`` says how much each row counts."""
-        X, y = validate_data(self, X, y, dtype=np.float64)
+        if y is None:
+            raise ValueError("requires y to be passed, but the target y is None")
+        X = self._check(X, reset=True)
+        y = _check_y(y, estimator=self)
+        check_consistent_length(X, y)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
@@ -53,10 +58,14 @@ class RBMClassifier(ClassifierMixin, MachineEstimator):  # type: ignore[misc]
         self._learn(X, len(self.classes_), codes, sample_weight)
         return self
 
+    def _defaults(self, weights: Floats) -> dict[str, Any]:
+        if self.estimator is not None:
+            return {}
+        return {"estimator": {"name": "labels", "layer": "y", "part": 1.0}, "l2": 2.0 / float(weights.sum())}
+
     def predict_proba(self, X: Any) -> Floats:
         """p(class | row), exactly, a column for each class."""
-        rows = self._rows(X)
-        return self.machine_.predict_proba(rows)
+        return self._ask(X, lambda machine, rows: machine.predict_proba(rows))
 
     def predict_log_proba(self, X: Any) -> Floats:
         """Logarithms of :meth:`predict_proba`."""

@@ -11,12 +11,15 @@ import numpy.typing as npt
 
 from .._names import suggestion
 from .._units import Layer
+from ._reading import Reading
 
 Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
 #: ``"auto"``, a kind for all columns, a kind for each, or kinds of some columns by name or place.
 Units = Union[str, Sequence[str], Mapping[Any, str]]
 
-_KINDS = ("auto", "binary", "spin", "potts", "gaussian", "relu", "drelu", "poisson")
+_KINDS = ("auto", "binary", "spin", "potts", "gaussian", "relu", "drelu", "poisson", "ignore")
+_STATES = {"binary": (0.0, 1.0), "spin": (-1.0, 1.0)}
 
 
 @dataclass(frozen=True)
@@ -26,33 +29,49 @@ class Group:
     name: str
     layer: Layer
     columns: npt.NDArray[np.intp]
+    #: How messages name the columns.
+    names: list[Any]
     #: Real columns are shifted and scaled; the values of categorical ones are replaced by their places.
     shift: Floats
     scale: Floats
+    #: The values of each column that has states, and how often each occurs.
     values: list[Floats] | None = None
+    shares: list[Floats] | None = None
 
-    def encode(self, X: Floats) -> Floats:
-        """The units' values, NaN where they are missing."""
+    def encode(self, X: Floats) -> tuple[Floats, Bools]:
+        """The units' values, NaN where they are missing, and which entries have a value that training did not have.
+
+        Those, too, are NaN.
+        """
         part = X[:, self.columns]
+        strange = np.zeros(part.shape, dtype=bool)
         if self.values is None:
-            return np.asarray((part - self.shift) / self.scale)
+            self._check(part)
+            return np.asarray((part - self.shift) / self.scale), strange
         out = np.full(part.shape, np.nan)
         for j, values in enumerate(self.values):
             known = ~np.isnan(part[:, j])
             codes = np.searchsorted(values, part[known, j]).clip(max=len(values) - 1)
-            strange = values[codes] != part[known, j]
-            if strange.any():
-                x = part[known, j][strange][0]
-                raise ValueError(f"X: column {self.columns[j]} had no value {x:g} when the machine was fitted")
-            out[known, j] = codes
-        return out
+            strange[known, j] = values[codes] != part[known, j]
+            out[known, j] = np.where(strange[known, j], np.nan, codes if self.layer.kind == "potts" else values[codes])
+        return out, strange
+
+    def _check(self, part: Floats) -> None:
+        kind = self.layer.kind
+        wrong = part < 0 if kind in ("relu", "poisson") else np.zeros(part.shape, dtype=bool)
+        if kind == "poisson":
+            wrong |= ~np.isnan(part) & (part != np.floor(part))
+        if wrong.any():
+            row, j = np.argwhere(wrong)[0]
+            allowed = "a count" if kind == "poisson" else "a number that is not negative"
+            raise ValueError(f"X: row {row}, column {self.names[j]!r}: expected {allowed}, got {part[row, j]:g}")
 
     def decode(self, x: npt.NDArray[Any], out: Floats) -> None:
         """Writes the units' values into their columns."""
-        if self.values is None:
+        if self.layer.kind != "potts":
             out[:, self.columns] = x * self.scale + self.shift
             return
-        for j, values in enumerate(self.values):
+        for j, values in enumerate(self.values or []):
             out[:, self.columns[j]] = values[np.minimum(x[:, j].astype(np.intp), len(values) - 1)]
 
 
@@ -62,19 +81,27 @@ class Columns:
 
     groups: list[Group]
     n_columns: int
+    #: Weight of all rows of training.
+    rows: float
 
     @classmethod
-    def of(cls, X: Floats, units: Units, weights: Floats, names: Any = None) -> Columns:
+    def of(cls, X: Floats, units: Units, weights: Floats, names: Any = None, reading: Reading | None = None) -> Columns:
         """Layers for the columns of ``X``, in which NaN is missing; rows count as much as their weights say."""
-        kinds = _kinds(units, X, names)
+        called = list(range(X.shape[1])) if names is None else [str(name) for name in names]
+        levels = [None] * X.shape[1] if reading is None else list(reading.levels)
+        kinds = _kinds(units, X, names, reading)
         groups = []
         for kind in dict.fromkeys(kinds):
             columns = np.array([j for j, k in enumerate(kinds) if k == kind], dtype=np.intp)
+            if kind == "ignore":
+                continue
             if kind == "potts":
-                groups += _categorical(X, columns)
+                groups += _categorical(X, columns, weights, called, levels)
             else:
-                groups.append(_numeric(X, columns, kind, weights))
-        return cls(groups, X.shape[1])
+                groups.append(_numeric(X, columns, kind, weights, called))
+        if not groups:
+            raise ValueError("X: no column is left: words that differ from row to row say nothing")
+        return cls(groups, X.shape[1], float(weights.sum()))
 
     @property
     def layers(self) -> dict[str, Layer]:
@@ -86,21 +113,22 @@ class Columns:
         """Sum of the logarithms of the scales: what densities of the columns lack against those of the units."""
         return float(sum(np.log(group.scale).sum() for group in self.groups))
 
-    def encode(self, X: Floats) -> dict[str, Floats]:
-        """Data for the layers."""
-        return {group.name: group.encode(X) for group in self.groups}
+    def encode(self, X: Floats) -> tuple[dict[str, Floats], dict[str, Bools]]:
+        """Data for the layers, and which entries have values that training did not have."""
+        found = {group.name: group.encode(X) for group in self.groups}
+        return {name: x for name, (x, _) in found.items()}, {name: strange for name, (_, strange) in found.items()}
 
     def decode(self, rows: Any) -> Floats:
-        """Columns from the values of the layers."""
+        """Columns from the values of the layers; NaN in those that are ignored."""
         if not isinstance(rows, Mapping):
             rows = {self.groups[0].name: rows}
-        out = np.empty((len(next(iter(rows.values()))), self.n_columns))
+        out = np.full((len(next(iter(rows.values()))), self.n_columns), np.nan)
         for group in self.groups:
             group.decode(rows[group.name], out)
         return out
 
 
-def _kinds(units: Units, X: Floats, names: Any) -> list[str]:
+def _kinds(units: Units, X: Floats, names: Any, reading: Reading | None) -> list[str]:
     n = X.shape[1]
     if isinstance(units, str):
         kinds = [units] * n
@@ -119,16 +147,34 @@ def _kinds(units: Units, X: Floats, names: Any) -> list[str]:
     for kind in kinds:
         if kind not in _KINDS:
             raise ValueError(f"units: unknown kind {kind!r}; {suggestion(str(kind), _KINDS)}")
-    return [_guess(X[:, j]) if kind == "auto" else kind for j, kind in enumerate(kinds)]
+    return [_kind(j, kind, X[:, j], reading) for j, kind in enumerate(kinds)]
 
 
-def _guess(x: Floats) -> str:
-    """Binary where only 0 and 1 occur; otherwise the column is a number."""
-    return "binary" if np.isin(x[~np.isnan(x)], (0.0, 1.0)).all() else "gaussian"
+def _kind(j: int, kind: str, x: Floats, reading: Reading | None) -> str:
+    """What a column is: words have states, numbers are binary where only 0 and 1 occur, else real."""
+    levels = None if reading is None else reading.levels[j]
+    if reading is None or levels is None:
+        return kind if kind != "auto" else "binary" if np.isin(x[~np.isnan(x)], (0.0, 1.0)).all() else "gaussian"
+    if kind == "auto":
+        return "ignore" if reading.ignored[j] else "binary" if len(levels) == 2 else "potts"
+    if kind not in ("potts", "ignore") and not (kind == "binary" and len(levels) == 2):
+        raise ValueError(f"units: column {reading.names[j]!r} holds {len(levels)} words: potts, not {kind!r}")
+    return kind
 
 
-def _numeric(X: Floats, columns: npt.NDArray[np.intp], kind: str, weights: Floats) -> Group:
+def _numeric(X: Floats, columns: npt.NDArray[np.intp], kind: str, weights: Floats, called: list[Any]) -> Group:
     shift, scale = np.zeros(len(columns)), np.ones(len(columns))
+    names = [called[j] for j in columns]
+    layer = Layer(len(columns), kind)
+    if kind in _STATES:
+        values = [np.array(_STATES[kind])] * len(columns)
+        for j, name in zip(columns, names):
+            wrong = ~np.isnan(X[:, j]) & ~np.isin(X[:, j], _STATES[kind])
+            if wrong.any():
+                states = " or ".join(f"{x:g}" for x in _STATES[kind])
+                raise ValueError(f"X: column {name!r}: expected {states}, got {X[wrong, j][0]:g}")
+        shares = [_shares(X[:, j], v, weights) for j, v in zip(columns, values)]
+        return Group(kind, layer, columns, names, shift, scale, values, shares)
     if kind in ("gaussian", "relu", "drelu"):
         for j, column in enumerate(columns):
             known = ~np.isnan(X[:, column])
@@ -138,20 +184,35 @@ def _numeric(X: Floats, columns: npt.NDArray[np.intp], kind: str, weights: Float
             shift[j] = mean if kind == "gaussian" else 0.0
             spread = np.sqrt(np.average((x - mean) ** 2, weights=wt)) if x.size else 0.0
             scale[j] = spread if spread > 1e-12 * np.abs(x).max(initial=0.0) else 1.0
-    return Group(kind, Layer(len(columns), kind), columns, shift, scale)
+    return Group(kind, layer, columns, names, shift, scale)
 
 
-def _categorical(X: Floats, columns: npt.NDArray[np.intp]) -> list[Group]:
-    """A layer for each number of categories."""
-    values = {int(j): np.unique(X[~np.isnan(X[:, j]), j]) for j in columns}
+def _shares(x: Floats, values: Floats, weights: Floats) -> Floats:
+    """How often each value occurs."""
+    counts = np.array([weights[x == v].sum() for v in values])
+    return np.asarray(counts / max(counts.sum(), 1e-300), dtype=np.float64)
+
+
+def _categorical(
+    X: Floats, columns: npt.NDArray[np.intp], weights: Floats, called: list[Any], levels: list[Any]
+) -> list[Group]:
+    """A layer for each number of categories; levels of a type are there whether or not a row has them."""
+    values = {}
+    for j in (int(j) for j in columns):
+        words = levels[j]
+        values[j] = np.unique(X[~np.isnan(X[:, j]), j]) if words is None else np.arange(len(words), dtype=np.float64)
+        if len(values[j]) == 0:
+            raise ValueError(f"X: column {called[j]!r} has no known value")
     groups = []
     for q in sorted({max(2, len(v)) for v in values.values()}):
         mine = [j for j in values if max(2, len(values[j])) == q]
-        if any(len(values[j]) == 0 for j in mine):
-            raise ValueError(f"X: column {next(j for j in mine if len(values[j]) == 0)} has no known value")
         blank = np.zeros(len(mine))
-        layer = Layer(len(mine), "potts", q)
+        found = [values[j] for j in mine]
+        shares = [_shares(X[:, j], values[j], weights) for j in mine]
         groups.append(
-            Group(f"potts{q}", layer, np.array(mine, dtype=np.intp), blank, blank + 1.0, [values[j] for j in mine])
+            Group(
+                f"potts{q}", Layer(len(mine), "potts", q), np.array(mine, dtype=np.intp), [called[j] for j in mine],
+                blank, blank + 1.0, found, shares,
+            )  # fmt: skip
         )
     return groups

@@ -11,11 +11,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from ._base import MachineEstimator, seed_of
-from ._columns import Floats, Units
+from .. import _frames
+from ._base import seed_of
+from ._columns import Units
+from ._coupled import CoupledEstimator
 
 
-class RBMImputer(OneToOneFeatureMixin, TransformerMixin, MachineEstimator):  # type: ignore[misc]
+class RBMImputer(OneToOneFeatureMixin, TransformerMixin, CoupledEstimator):  # type: ignore[misc]
     """Fills NaN with the most probable value (or a draw) given the known entries of the row.
 
     It learns from rows with gaps: what is missing is averaged over, never guessed in advance.
@@ -26,7 +28,7 @@ class RBMImputer(OneToOneFeatureMixin, TransformerMixin, MachineEstimator):  # t
         The most probable value (for numbers the mean), or one draw, jointly for all gaps of a row: several of those
         with different ``random_state`` make multiple imputation.
 
-    The other parameters are those of :class:`RBM`.
+    The other parameters are those of :class:`RBM`, with 16 hidden units where nothing is said.
 
     Examples
     --------
@@ -40,20 +42,21 @@ class RBMImputer(OneToOneFeatureMixin, TransformerMixin, MachineEstimator):  # t
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **MachineEstimator._parameter_constraints,
+        **CoupledEstimator._parameter_constraints,
         "fill": [StrOptions({"best", "sample"})],
     }
 
     def __init__(
         self,
-        n_components: int = 64,
+        n_components: int = 16,
         *,
         units: Units = "auto",
         hidden: str = "binary",
         estimator: str | Mapping[str, Any] | None = None,
-        learning_rate: float = 0.01,
+        learning_rate: float = 0.03,
         batch_size: int = 100,
-        n_updates: int = 2000,
+        n_updates: int | str = "auto",
+        coupled: bool | str = "auto",
         fill: str = "best",
         train_params: Mapping[str, Any] | None = None,
         verbose: int = 0,
@@ -61,7 +64,7 @@ class RBMImputer(OneToOneFeatureMixin, TransformerMixin, MachineEstimator):  # t
     ) -> None:
         super().__init__(
             n_components, units=units, hidden=hidden, estimator=estimator, learning_rate=learning_rate,
-            batch_size=batch_size, n_updates=n_updates, train_params=train_params, verbose=verbose,
+            batch_size=batch_size, n_updates=n_updates, coupled=coupled, train_params=train_params, verbose=verbose,
             random_state=random_state,
         )  # fmt: skip
         self.fill = fill
@@ -75,22 +78,29 @@ class RBMImputer(OneToOneFeatureMixin, TransformerMixin, MachineEstimator):  # t
         X = self._check(X, reset=True)
         empty = np.flatnonzero(np.isnan(X).all(axis=0))
         if empty.size:
-            raise ValueError(f"X: column {empty[0]} has no known value")
+            names = getattr(self, "feature_names_in_", np.arange(X.shape[1])).tolist()
+            raise ValueError(f"X: column {names[empty[0]]!r} has no known value")
         self._learn(X, sample_weight=sample_weight)
         self._fill_seed = seed_of(check_random_state(self.random_state))
         return self
 
-    def transform(self, X: Any) -> Floats:
-        """The rows with their gaps filled; known entries are as they were."""
+    def transform(self, X: Any) -> Any:
+        """The rows with their gaps filled; known entries are as they were.
+
+        Of a frame comes a frame of the same library and types, unless ``set_output`` asks for another container.
+        """
         check_is_fitted(self)
-        X = self._check(X, reset=False)
-        gaps = np.isnan(X)
-        if not gaps.any():
-            return np.array(X)
-        filled = self._columns.decode(
-            self.machine_.complete(self._columns.encode(X), fill=self.fill, seed=self._fill_seed)
-        )
-        return np.where(gaps, filled, X)
+        X = _frames.eager(X)
+        values = self._check(X, reset=False)
+        gaps = np.isnan(values)
+        if gaps.any():
+            # What training did not have tells nothing about the gaps, and stays as it is.
+            rows, _ = self._columns.encode(values)
+            filled = self._columns.decode(self.machine_.complete(rows, fill=self.fill, seed=self._fill_seed))
+            values = np.where(gaps, filled, values)
+        if self._reading is None or not (self._words or _frames.library(X) is not None):
+            return np.array(values)
+        return self._reading.fill(X, values, gaps)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

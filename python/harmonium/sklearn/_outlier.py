@@ -9,22 +9,32 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import OutlierMixin, _fit_context
-from sklearn.utils._param_validation import Interval
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight
 
-from ._base import MachineEstimator
+from ._base import seed_of
 from ._columns import Floats, Units
+from ._coupled import CoupledEstimator
 
 
-class RBMOutlierDetector(OutlierMixin, MachineEstimator):  # type: ignore[misc]
+#: Samples of the machine for the threshold, their sweeps, and the part of them that is rare.
+_SAMPLES, _SWEEPS, _RARE = 2000, 100, 0.01
+
+
+class RBMOutlierDetector(OutlierMixin, CoupledEstimator):  # type: ignore[misc]
     """Outliers are the rows of highest free energy, that is of lowest probability.
 
-    ln Z is the same for all rows, so the order of rows is exact without it.
+    ln Z is the same for all rows, so the order of rows is exact without it. A value that a column of categories or of zeros and
+    ones did not have in training counts as one of probability 1/(n + 1), for n rows of training.
 
     Parameters
     ----------
-    contamination : float
-        The part of the training rows that lies beyond the threshold.
+    contamination : float or "auto"
+        The part of the training rows that lies beyond the threshold. ``"auto"`` needs no such guess: outliers are rows of a
+        probability that less than one in a hundred samples of the machine has, and rows whose score is far out among those of
+        training, by three times the distance of the quartiles below the lower one. The first finds what the machine does not
+        know, the second what it has learnt although it is rare.
 
     The other parameters are those of :class:`RBM`.
 
@@ -44,8 +54,8 @@ class RBMOutlierDetector(OutlierMixin, MachineEstimator):  # type: ignore[misc]
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **MachineEstimator._parameter_constraints,
-        "contamination": [Interval(Real, 0, 0.5, closed="right")],
+        **CoupledEstimator._parameter_constraints,
+        "contamination": [StrOptions({"auto"}), Interval(Real, 0, 0.5, closed="right")],
     }
 
     def __init__(
@@ -55,17 +65,18 @@ class RBMOutlierDetector(OutlierMixin, MachineEstimator):  # type: ignore[misc]
         units: Units = "auto",
         hidden: str = "binary",
         estimator: str | Mapping[str, Any] | None = None,
-        learning_rate: float = 0.01,
+        learning_rate: float = 0.03,
         batch_size: int = 100,
-        n_updates: int = 2000,
-        contamination: float = 0.1,
+        n_updates: int | str = "auto",
+        coupled: bool | str = "auto",
+        contamination: float | str = "auto",
         train_params: Mapping[str, Any] | None = None,
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:
         super().__init__(
             n_components, units=units, hidden=hidden, estimator=estimator, learning_rate=learning_rate,
-            batch_size=batch_size, n_updates=n_updates, train_params=train_params, verbose=verbose,
+            batch_size=batch_size, n_updates=n_updates, coupled=coupled, train_params=train_params, verbose=verbose,
             random_state=random_state,
         )  # fmt: skip
         self.contamination = contamination
@@ -77,17 +88,25 @@ class RBMOutlierDetector(OutlierMixin, MachineEstimator):  # type: ignore[misc]
         self._learn(X, sample_weight=sample_weight)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
         X, weights = X[weights > 0], weights[weights > 0]
-        scores = -self.machine_.free_energy(self._columns.encode(X))
+        scores = -self.machine_.free_energy(self._columns.encode(X)[0])
         order = np.argsort(scores)
-        # The first row that is no outlier any more: the weight up to it, its own included, is more than the part beyond.
-        beyond = self.contamination + 1e-12 > np.cumsum(weights[order]) / weights.sum()
-        self.offset_ = float(scores[order][min(int(beyond.sum()), len(scores) - 1)])
+        scores, below = scores[order], np.cumsum(weights[order]) / weights.sum()
+        if isinstance(self.contamination, str):
+            self.offset_ = max(self._rare(), _far_out(scores, below))
+        else:
+            # The first row that is no outlier any more: the weight up to it, its own included, is more than the part beyond.
+            beyond = self.contamination + 1e-12 > below
+            self.offset_ = float(scores[min(int(beyond.sum()), len(scores) - 1)])
         return self
+
+    def _rare(self) -> float:
+        """The score that one in a hundred samples of the machine falls below."""
+        drawn = self.machine_.sample(_SAMPLES, sweeps=_SWEEPS, seed=seed_of(check_random_state(self.random_state)))
+        return float(np.quantile(-self.machine_.free_energy(drawn), _RARE))
 
     def score_samples(self, X: Any) -> Floats:
         """-F(v) = ln p(v) + ln Z of each row: the lower, the stranger."""
-        rows = self._rows(X)
-        return -self.machine_.free_energy(rows)
+        return self._ask(X, lambda machine, rows: -machine.free_energy(rows))
 
     def decision_function(self, X: Any) -> Floats:
         """:meth:`score_samples` above the threshold: negative for outliers."""
@@ -96,3 +115,9 @@ class RBMOutlierDetector(OutlierMixin, MachineEstimator):  # type: ignore[misc]
     def predict(self, X: Any) -> npt.NDArray[np.int64]:
         """-1 for outliers, +1 for the others."""
         return np.where(self.decision_function(X) < 0, -1, 1)
+
+
+def _far_out(scores: Floats, below: Floats) -> float:
+    """The lower quartile of sorted scores less three times the distance of the quartiles."""
+    low, high = (float(scores[int(np.searchsorted(below, part - 1e-12))]) for part in (0.25, 0.75))
+    return low - 3.0 * (high - low)

@@ -10,12 +10,16 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit
 from sklearn.utils.validation import check_is_fitted
 
 from .._results import LogLikelihood
-from ._base import MachineEstimator
 from ._columns import Floats
+from ._coupled import CoupledEstimator
 
 
-class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MachineEstimator):  # type: ignore[misc]
+class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CoupledEstimator):  # type: ignore[misc]
     """Restricted Boltzmann machine over columns of any kinds; its features are the means of the hidden units.
+
+    ``X`` may be an array, a scipy sparse matrix, an array of objects with words, or a frame (pandas, polars, Arrow) with
+    columns of any types. A value that a column of categories or of zeros and ones did not have in training is a state of its
+    own: it tells nothing about the rest of the row, and has a probability of about 1/(n + 1) after n rows.
 
     Parameters
     ----------
@@ -23,16 +27,22 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MachineEstimator): 
         Number of hidden units.
     units : str, sequence of str, or mapping
         Kind of the visible units: ``"binary"``, ``"spin"``, ``"potts"`` (categories), ``"gaussian"``, ``"relu"``,
-        ``"drelu"``, ``"poisson"``, or ``"auto"``: binary where a column has only 0 and 1, else Gaussian. One for all
-        columns, one for each, or a mapping from names or places of columns, the others being ``"auto"``. Real columns
-        are standardised.
+        ``"drelu"``, ``"poisson"``, ``"ignore"``, or ``"auto"``: words and categories are Potts units (two of them a binary
+        one), numbers binary where a column has only 0 and 1, else Gaussian; dates are numbers; words that differ from row to
+        row are ignored. One for all columns, one for each, or a mapping from names or places of columns, the others being
+        ``"auto"``. Real columns are standardised.
     hidden : str
         Kind of the hidden units, as ``"binary"``, ``"gaussian"`` or ``"potts:3"``.
     estimator : str or mapping
         Of the gradient: ``"pcd"``, ``"cd"``, ``"pt"``, ``"exact"`` …, as in :meth:`harmonium.Machine.train`; chosen from
         the machine where nothing is said.
     learning_rate, batch_size, n_updates
-        Rate of Adam, rows of a minibatch, length of training.
+        Rate of Adam, which falls during training; rows of a minibatch; length of training, where ``"auto"`` is ten passes over
+        the rows and not less than 300 updates for a classifier or coupled columns, 1000 for others.
+    coupled : bool or "auto"
+        Whether real columns are coupled to each other as well as to the hidden units: they start as the normal distribution of
+        the rows (by EM where there are gaps), and the hidden units learn what it does not say, which leaves little for features:
+        it is off here. ``"auto"``: from 2 to 64 such columns.
     train_params : mapping
         Any other setting of :meth:`harmonium.Machine.train`, another ``optimiser`` for one.
     verbose : int
@@ -64,13 +74,11 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MachineEstimator): 
 
     def transform(self, X: Any) -> npt.NDArray[np.float64]:
         """Means of the hidden units given each row."""
-        rows = self._rows(X)
-        return self.machine_.transform(rows).astype(np.float64)
+        return self._ask(X, lambda machine, rows: machine.transform(rows)).astype(np.float64)
 
     def score_samples(self, X: Any) -> Floats:
         """Pseudo-log-likelihood of each row: the sum over columns of ln p(column | all others), exactly."""
-        rows = self._rows(X)
-        return self.machine_.pseudo_log_likelihood(rows) - self._columns.log_scale
+        return self._ask(X, lambda machine, rows: machine.pseudo_log_likelihood(rows)) - self._columns.log_scale
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean of :meth:`score_samples`, for model selection."""
@@ -78,18 +86,23 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MachineEstimator): 
 
     def free_energy(self, X: Any) -> Floats:
         """F(v) of each row: -ln p(v) up to one constant, that of the machine."""
-        rows = self._rows(X)
-        return self.machine_.free_energy(rows)
+        return self._ask(X, lambda machine, rows: machine.free_energy(rows))
 
     def log_likelihood(self, X: Any, **settings: Any) -> LogLikelihood:
         """ln p of the machine's units with interval and verdict: :meth:`harmonium.Machine.log_likelihood`.
 
         Densities of real columns are those of the standardised ones.
         """
-        rows = self._rows(X)
+        check_is_fitted(self)
+        rows, strange = self._columns.encode(self._check(X, reset=False))
+        for group in self._columns.groups:
+            if strange[group.name].any():
+                row, j = np.argwhere(strange[group.name])[0]
+                raise ValueError(f"X: row {row}, column {group.names[j]!r}: a value that training did not have")
         return self.machine_.log_likelihood(rows, **settings)
 
-    def sample(self, n_samples: int = 1, **settings: Any) -> Floats:
-        """New rows: :meth:`harmonium.Machine.sample`."""
+    def sample(self, n_samples: int = 1, **settings: Any) -> Any:
+        """New rows: :meth:`harmonium.Machine.sample`; a frame of the same types where the machine was fitted to a frame."""
         check_is_fitted(self)
-        return self._columns.decode(self.machine_.sample(n_samples, **settings))
+        drawn = self._columns.decode(self.machine_.sample(n_samples, **settings))
+        return drawn if self._reading is None else self._reading.rows(drawn)

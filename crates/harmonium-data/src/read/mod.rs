@@ -2,6 +2,7 @@
 
 pub(crate) mod array;
 pub(crate) mod blocks;
+pub(crate) mod columns;
 mod container;
 mod csv;
 mod fasta;

@@ -4,6 +4,7 @@ use super::gray::Gray;
 use super::plan::Plan;
 use super::problem::{Problem, Runner};
 use super::walk::REFRESH;
+use crate::machine::Decoupled;
 use crate::units::Form;
 use crate::{Error, Key, Machine, Result, States};
 use ndarray::Array2;
@@ -12,6 +13,8 @@ use rayon::prelude::*;
 /// The probabilities of all states of the walked layers; the others follow from their conditionals.
 pub(crate) struct Draws {
     machine: Machine<f64>,
+    /// The machine that is walked, where Gaussian units that are coupled to each other are independent in it.
+    decoupled: Option<Decoupled<f64>>,
     plan: Plan,
     /// States of each unit that moves, in the order of [`Problem::moving`].
     radix: Vec<usize>,
@@ -23,6 +26,8 @@ pub(crate) struct Draws {
 impl Draws {
     /// Seconds that it takes to weigh all states; `None` where no finite set of states can be walked.
     pub(crate) fn seconds(machine: &Machine<f64>) -> Result<Option<f64>> {
+        let decoupled = machine.decoupled(|_| true);
+        let machine = decoupled.as_ref().map_or(machine, |d| &d.machine);
         match Plan::new(machine, 1.0, &vec![None; machine.len()]) {
             Ok(plan) => Ok(is_finite(machine, &plan).then(|| 1e-9 * plan.cost(machine))),
             Err(Error::Undefined { .. }) => Ok(None),
@@ -32,9 +37,11 @@ impl Draws {
 
     /// Weighs all states of a machine, all layers being free, as [`seconds`](Self::seconds) allows.
     pub(crate) fn new(machine: Machine<f64>) -> Result<Self> {
-        let plan = Plan::new(&machine, 1.0, &vec![None; machine.len()])?;
-        assert!(is_finite(&machine, &plan), "a finite set of states");
-        let problem = Problem::new(&machine, 1.0, &plan);
+        let decoupled = machine.decoupled(|_| true);
+        let walked = decoupled.as_ref().map_or(&machine, |d| &d.machine);
+        let plan = Plan::new(walked, 1.0, &vec![None; machine.len()])?;
+        assert!(is_finite(walked, &plan), "a finite set of states");
+        let problem = Problem::new(walked, 1.0, &plan);
         let (held, blocks) = problem.blocks();
         let parts: Vec<Vec<f64>> =
             (0..blocks).into_par_iter().map(|b| log_weights(&problem, held, b)).collect();
@@ -46,7 +53,7 @@ impl Draws {
         };
         let upto = parts.into_iter().flatten().map(add).collect();
         let radix = problem.moving.iter().map(|&u| problem.units[u].nodes.len()).collect();
-        Ok(Self { machine, plan, radix, held, upto })
+        Ok(Self { machine, decoupled, plan, radix, held, upto })
     }
 
     /// The machine.
@@ -79,13 +86,16 @@ impl Draws {
         for ((l, _), values) in walked.iter().zip(values) {
             states.set(*l, self.machine.layer(*l).batch(values.view())?);
         }
-        let model = self.machine.at(1.0);
+        let model = self.decoupled.as_ref().map_or(&self.machine, |d| &d.machine).at(1.0);
         for &l in &self.plan.traced {
             let key = Key { purpose: key.purpose << 8 | l as u32 & 0xff, ..key };
             let x = model.sample(l, &states, key)?;
             states.set(l, x);
         }
-        Ok(states)
+        Ok(match &self.decoupled {
+            Some(d) => d.states_of_x(&states),
+            None => states,
+        })
     }
 
     /// The nodes of the moving units at a place of the walk.

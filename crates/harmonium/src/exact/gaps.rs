@@ -1,7 +1,6 @@
 //! Rows with missing entries: the missing units are summed over, as the hidden ones are.
 
 use super::gaussian::integrated;
-use super::plan::Plan;
 use super::{Exact, Moments};
 use crate::machine::{Known, Pattern, Rest};
 use crate::{Bits, Error, Machine, Real, Result, Role, States};
@@ -50,11 +49,7 @@ impl Exact {
     ///
     /// # Errors
     /// As for [`log_z`](Self::log_z), for the sums of all rows together.
-    pub fn free_energy_known<T: Real>(
-        &self,
-        v: &States<T>,
-        known: &[Option<Bits>],
-    ) -> Result<Vec<f64>> {
+    pub fn free_energy_known<T: Real>(&self, v: &States<T>, known: &[Option<Bits>]) -> Result<Vec<f64>> {
         let rows = self.free_energy_where_cheap(v, known)?;
         let too_many = || Error::TooManyStates { states: f64::INFINITY, seconds: f64::INFINITY };
         rows.into_iter().map(|f| f.ok_or_else(too_many)).collect()
@@ -106,7 +101,9 @@ impl Exact {
             let Some(machine) = rest.row(i) else { return Ok(Vec::new()) };
             let Moments { means, .. } = self.of(machine).moments()?;
             let named = means.into_iter().enumerate();
-            Ok(named.map(|(p, m)| (rest.parts[p].0, rest.columns(&self.machine, p), m.to_vec())).collect())
+            Ok(named
+                .map(|(p, m)| (rest.parts[p].0, rest.columns(&self.machine, p), m.to_vec()))
+                .collect())
         })
     }
 
@@ -135,8 +132,8 @@ impl Exact {
 
     /// Seconds of the sum over all states of a machine; infinite where no plan is known.
     fn seconds_of(&self, machine: &Machine<f64>) -> Result<f64> {
-        match Plan::new(machine, self.beta, &vec![None; machine.len()]) {
-            Ok(plan) => Ok(1e-9 * plan.cost(machine)),
+        match self.of(machine.clone()).cost() {
+            Ok((_, seconds)) => Ok(seconds),
             Err(Error::Undefined { .. }) => Ok(f64::INFINITY),
             Err(e) => Err(e),
         }
@@ -149,4 +146,3 @@ impl Exact {
 
 /// Layer, columns of its dense form, and their means.
 pub(crate) type Means = Vec<(usize, Vec<usize>, Vec<f64>)>;
-

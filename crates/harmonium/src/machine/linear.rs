@@ -88,6 +88,17 @@ impl Linear {
         self.states(states, |x| x.dot(self.factor.lower()))
     }
 
+    /// States with x for z.
+    pub(crate) fn states_of_x<T: Real>(&self, states: &States<T>) -> States<T> {
+        self.states(states, |z| {
+            let mut x = z.to_owned();
+            for mut row in x.rows_mut() {
+                self.factor.solve_upper(row.as_slice_mut().expect("rows are contiguous"));
+            }
+            x
+        })
+    }
+
     fn states<T: Real>(
         &self,
         states: &States<T>,
@@ -161,6 +172,11 @@ impl<T: Real> Decoupled<T> {
     /// $\ln Z$ of the machine in x minus that in z: $-\sum\ln\det L$.
     pub(crate) fn log_z_shift(&self) -> f64 {
         -self.maps.iter().map(Linear::log_det).sum::<f64>()
+    }
+
+    /// States with x for z.
+    pub(crate) fn states_of_x(&self, states: &States<T>) -> States<T> {
+        self.maps.iter().fold(states.clone(), |states, map| map.states_of_x(&states))
     }
 
     /// States with z for x.

@@ -240,7 +240,8 @@ impl<'a> Rows<'a> {
         let (seed, bar) = (common.seed.unwrap_or(0), Bar::new("F(v)", common));
         let mut observer = |p: Progress| bar.show(&p);
         let (machine, states) = (&self.machine, &self.states);
-        let mut l = harmonium::judge::log_likelihood(machine, states, &[], None, &z, seed, &mut observer)?;
+        let mut l =
+            harmonium::judge::log_likelihood(machine, states, &[], None, &z, seed, &mut observer)?;
         if let Some(offsets) = &self.offsets {
             l = l.in_units(offsets, None)?;
         }
@@ -274,8 +275,9 @@ impl<'a> Rows<'a> {
     /// F(v) of each row.
     pub(crate) fn free_energies(&self, common: &Common) -> Result<FreeEnergies> {
         let (seed, bar) = (common.seed.unwrap_or(0), Bar::new("F(v)", common));
-        let f =
-            harmonium::judge::free_energies(&self.machine, &self.states, &[], seed, &mut |p| bar.show(&p));
+        let f = harmonium::judge::free_energies(&self.machine, &self.states, &[], seed, &mut |p| {
+            bar.show(&p)
+        });
         Ok(f?)
     }
 }

@@ -1,0 +1,79 @@
+"""Estimators whose real columns are coupled to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import StrOptions
+
+from .._machine import Machine
+from .._units import Layer
+from ._base import MachineEstimator
+from ._columns import Floats, Units
+from ._normal import normal
+
+#: Real columns up to which coupling all pairs is quick.
+_MANY = 64
+_PAIR = ("gaussian", "gaussian")
+
+
+class CoupledEstimator(MachineEstimator):
+    """A machine whose real columns are a normal distribution where the hidden units say nothing.
+
+    p(class | columns) does not depend on couplings among columns, so that the classifier is none of these.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **MachineEstimator._parameter_constraints,
+        "coupled": ["boolean", StrOptions({"auto"})],
+    }
+
+    def __init__(
+        self,
+        n_components: int = 64,
+        *,
+        units: Units = "auto",
+        hidden: str = "binary",
+        estimator: str | Mapping[str, Any] | None = None,
+        learning_rate: float = 0.03,
+        batch_size: int = 100,
+        n_updates: int | str = "auto",
+        coupled: bool | str = False,
+        train_params: Mapping[str, Any] | None = None,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            n_components, units=units, hidden=hidden, estimator=estimator, learning_rate=learning_rate,
+            batch_size=batch_size, n_updates=n_updates, train_params=train_params, verbose=verbose,
+            random_state=random_state,
+        )  # fmt: skip
+        self.coupled = coupled
+
+    def _joined(self, visible: Mapping[str, Any]) -> Machine:
+        machine = super()._joined(visible)
+        reals = visible.get("gaussian")
+        if self.coupled is False or reals is None or reals.n < 2 or (self.coupled == "auto" and reals.n > _MANY):
+            return machine
+        layers = {x.name: (x.role, Layer(x.n, x.kind, x.states)) for x in machine.layers.values()}
+        return Machine(layers, [*machine.couplings, _PAIR])
+
+    def _least(self, machine: Machine) -> int:
+        # Without the normal distribution to start from, the hidden units have all of it to learn.
+        return super()._least(machine) if _PAIR in machine.couplings else 1000
+
+    def _prepare(self, machine: Machine, data: Mapping[str, Floats], weights: Floats, seed: int) -> None:
+        """With gaps the normal distribution is that which EM finds; whole rows are where training itself starts."""
+        if _PAIR not in machine.couplings or not np.isnan(data["gaussian"]).any():
+            return
+        # All else starts from the data as ever, which an update that changes nothing does.
+        machine.train(
+            data, sample_weight=weights, missing=True, init={"name": "data", "std": 0.01}, estimator="pcd", updates=1,
+            learning_rate=1e-12, average=0, evaluate_every=0, seed=seed, progress=False,
+        )  # fmt: skip
+        mean, covariance = normal(data["gaussian"], weights)
+        precision = np.linalg.inv(covariance)
+        machine.set_params("gaussian", theta=precision @ mean, gamma=np.diag(precision))
+        machine.set_weights(np.diag(np.diag(precision)) - precision, *_PAIR)
