@@ -75,7 +75,8 @@ pub fn schema_from_json(text: &str) -> Result<Schema> {
         let categories: Arc<[String]> = c.categories.into();
         let kind: hd::Kind = c.kind.parse().map_err(bad)?;
         let binarize = c.binarize.map(|b| b.parse()).transpose().map_err(bad)?;
-        let format: hd::CellFormat = c.format.map_or(Ok(Default::default()), |f| f.parse()).map_err(bad)?;
+        let format: hd::CellFormat =
+            c.format.map_or(Ok(Default::default()), |f| f.parse()).map_err(bad)?;
         let count = c.count.unwrap_or(1);
         // A count is believed only as far as a machine could have as many units.
         if count > 1 << 24 {
@@ -109,7 +110,8 @@ mod tests {
         columns.push(Column::new("x01", hd::Kind::Real));
         columns.push(Column::new("x02", hd::Kind::Real));
         for (i, format) in ["%Y-%m-%d", "$1,234.56", "whole", "whole"].iter().enumerate() {
-            columns.push(Column::new(format!("f{i}"), hd::Kind::Real).with_format(format.parse().unwrap()));
+            columns
+                .push(Column::new(format!("f{i}"), hd::Kind::Real).with_format(format.parse().unwrap()));
         }
         let schema = Schema { columns, shape: Some([2, 2]) };
         let text = schema_to_json(&schema);
