@@ -133,7 +133,7 @@ fn varied_entries() {
         ("horsepower", |i| 52 + i * i * 17 % 284, Real, "whole", Reason::WholeMeasure),
         ("income", |i| 12_000 + i * i * 1237 % 90_001, Real, "whole", Reason::WholeMeasure),
         ("population", |i| 1_000_003 * (i * i + 1), Real, "whole", Reason::WholeMeasure),
-        ("large", |i| (1 << 60) + (i * i << 40), Real, "whole", Reason::WholeMeasure),
+        ("large", |i| (1 << 60) + ((i * i) << 40), Real, "whole", Reason::WholeMeasure),
         ("calls", |i| i * i * 7 % 41, Count, "plain", Reason::SmallCounts),
         ("hour", |i| i * i % 24, Count, "plain", Reason::SmallCounts),
     ];
