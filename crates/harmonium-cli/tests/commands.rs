@@ -241,7 +241,7 @@ fn data_are_listed_described_exported() {
     let text = place.ok("data describe people.csv");
     for part in [
         "ignore: 0 to 39; named like an identifier, and different in every row  [--column row=real]",
-        "real: 1.1.2020 to 12.12.2020; a date, as days since 1970-01-01  [--column day=ignore]",
+        "real: 1.1.2020 to 24.12.2020; a date, as days since 1970-01-01  [--column day=ignore]",
         "real: 80 to 176; whole numbers, measured rather than counted  [--column \"blood pressure=count\"]",
         "real: 1990 to 2019; whole numbers, a year  [--column year=count]",
     ] {

@@ -1,7 +1,7 @@
 //! A schema for people, with the reason for every kind and the flag that changes it.
 
 use super::{Binarize, Finding, Reason, Schema};
-use crate::{CellFormat, Column};
+use crate::{CellFormat, Column, Kind};
 
 impl Schema {
     /// The columns with range or categories, why they have their kind, and how to choose another; `findings` are those of
@@ -61,7 +61,8 @@ fn line(columns: &[Column], findings: &[Finding]) -> String {
     let column = &columns[0];
     let mut text = details(column);
     let ranges = || findings.iter().filter_map(|finding| finding.range);
-    if column.categories.is_empty() && ranges().next().is_some() {
+    let bits = matches!(column.kind, Kind::Binary | Kind::Spin);
+    if column.categories.is_empty() && !bits && ranges().next().is_some() {
         let low = ranges().map(|[low, _]| low).fold(f64::INFINITY, f64::min);
         let high = ranges().map(|[_, high]| high).fold(f64::NEG_INFINITY, f64::max);
         let shown =
