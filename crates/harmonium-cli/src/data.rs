@@ -4,7 +4,8 @@ use crate::error::{Failure, Result};
 use crate::output::say;
 use clap::Args;
 use harmonium_data::{
-    Alphabet, Binarize, DataName, Dataset, Kind, Overrides, ReadOptions, Schema, Source, Split, Table,
+    Alphabet, Binarize, DataName, Dataset, Finding, Kind, Overrides, ReadOptions, Schema, Source, Split,
+    Table,
 };
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -103,6 +104,12 @@ impl DataArgs {
     pub(crate) fn load(&self, name: &str, seed: u64) -> Result<Dataset> {
         warn_of_namesake(name);
         Ok(harmonium_data::load(name, &self.options(seed)?)?)
+    }
+
+    /// The same, with what was found out about each column.
+    pub(crate) fn describe(&self, name: &str, seed: u64) -> Result<(Dataset, Vec<Finding>)> {
+        warn_of_namesake(name);
+        Ok(harmonium_data::describe(name, &self.options(seed)?)?)
     }
 
     /// The same for a machine: real numbers of large files in single precision.

@@ -232,6 +232,35 @@ fn data_are_listed_described_exported() {
     let toml = place.ok("data describe t.csv --toml");
     place.write("s.toml", &toml);
     place.ok("data describe t.csv --schema s.toml");
+    let mut csv = String::from("row,day,blood pressure,year\n");
+    for i in 0..40 {
+        csv +=
+            &format!("{i},{}.{}.2020,{},{}\n", i % 28 + 1, i % 12 + 1, 80 + i * i % 97, 1990 + i % 30);
+    }
+    place.write("people.csv", csv);
+    let text = place.ok("data describe people.csv");
+    for part in [
+        "ignore: 0 to 39; named like an identifier, and different in every row  [--column row=real]",
+        "real: 1.1.2020 to 24.12.2020; a date, as days since 1970-01-01  [--column day=ignore]",
+        "real: 80 to 176; whole numbers, measured rather than counted  [--column \"blood pressure=count\"]",
+        "real: 1990 to 2019; whole numbers, a year  [--column year=count]",
+    ] {
+        assert!(text.contains(part), "no {part:?} in\n{text}");
+    }
+    let column = &place.json("data describe people.csv")["columns"][1];
+    assert_eq!((column["kind"].as_str(), column["format"].as_str()), (Some("real"), Some("%-d.%-m.%Y")));
+    assert_eq!(column["instead"], "--column day=ignore");
+    // What is sampled, and what is filled in, has the form of the data.
+    place.ok("train people.csv --hidden 3 --updates 20 -o forms -q");
+    for line in place.ok("sample forms -n 5 --sweeps 5 --clamp day=5.1.2020").lines().skip(1) {
+        let entries: Vec<&str> = line.split(',').collect();
+        assert_eq!(entries[0], "5.1.2020");
+        assert!(entries[1..].iter().all(|entry| entry.parse::<i64>().is_ok()), "{line}");
+    }
+    place.write("gap.csv", "day,blood pressure,year\n,,2001\n7.3.2020,101,\n");
+    let full = place.ok("complete forms gap.csv");
+    assert!(full.contains("\n7.3.2020,101,"), "{full}");
+    assert!(!full.contains(",,") && full.lines().nth(1).unwrap().matches('.').count() == 2, "{full}");
     for file in ["b.csv", "b.npy", "b.npz"] {
         place.ok(&format!("data export bars-and-stripes:2x2 -o {file}"));
         assert!(place.ok(&format!("data describe {file}")).contains("binary"), "{file}");

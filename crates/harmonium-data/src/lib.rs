@@ -27,6 +27,9 @@
 //! # Ok::<(), harmonium_data::Error>(())
 //! ```
 //!
+//! [`describe`] says why each column has its kind. Dates, prices and the like are numbers with a [`CellFormat`], in which they
+//! are written back.
+//!
 //! A second file is read with the first one's columns by [`load_like`]; files larger than memory are read by
 //! [`RowBlocks`]; [`Split`] makes parts by fraction or index file; `write_*` write atomically.
 //!

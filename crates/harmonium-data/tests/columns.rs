@@ -133,7 +133,7 @@ fn varied_entries() {
         ("horsepower", |i| 52 + i * i * 17 % 284, Real, "whole", Reason::WholeMeasure),
         ("income", |i| 12_000 + i * i * 1237 % 90_001, Real, "whole", Reason::WholeMeasure),
         ("population", |i| 1_000_003 * (i * i + 1), Real, "whole", Reason::WholeMeasure),
-        ("large", |i| (1 << 60) + (i * i << 40), Real, "whole", Reason::WholeMeasure),
+        ("large", |i| (1 << 60) + ((i * i) << 40), Real, "whole", Reason::WholeMeasure),
         ("calls", |i| i * i * 7 % 41, Count, "plain", Reason::SmallCounts),
         ("hour", |i| i * i % 24, Count, "plain", Reason::SmallCounts),
     ];
@@ -344,4 +344,28 @@ fn samples_are_whole_where_the_data_are() {
     write_npy(&path, &set.train).unwrap();
     let back = load(&path.display().to_string(), &ReadOptions::default()).unwrap().train;
     assert_eq!(back.blocks()[0].number(0, 0), Some(120.0));
+}
+
+#[test]
+fn reasons_are_told_in_words() {
+    let mut text = String::from("row,day,blood pressure,year,q0,q1\n");
+    for i in 0..40 {
+        let (day, month) = (i % 28 + 1, i % 12 + 1);
+        let pressure = 80 + i * i % 97;
+        text +=
+            &format!("{i},{day}.{month}.2020,{pressure},{},{},{}\n", 1990 + i % 30, i % 2, i / 2 % 2);
+    }
+    let (set, findings) = found(&text, "");
+    let told = set.train.schema().explain(&findings);
+    for part in [
+        "ignore: 0 to 39; named like an identifier, and different in every row  [--column row=real]",
+        "real: 1.1.2020 to 24.12.2020; a date, as days since 1970-01-01  [--column day=ignore]",
+        "real: 80 to 176; whole numbers, measured rather than counted  [--column \"blood pressure=count\"]",
+        "real: 1990 to 2019; whole numbers, a year  [--column year=count]",
+        "q0 … q1             2  binary; 0 and 1  [--column q0..q1=categorical]",
+    ] {
+        assert!(told.contains(part), "no {part:?} in\n{told}");
+    }
+    let (set, findings) = found(&text, "[columns]\nyear = \"count\"");
+    assert!(set.train.schema().explain(&findings).contains("count: 1990 to 2019; as the schema says\n"));
 }

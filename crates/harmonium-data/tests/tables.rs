@@ -275,7 +275,7 @@ proptest! {
         let mut text = Vec::new();
         harmonium_data::csv_to(&mut text, &table).unwrap();
         // A column that is always 0 would be ignored, were its kind not given.
-        let overrides = Overrides { default: Some(Kind::Binary), ..Overrides::default() };
+        let overrides = Overrides::from_toml("default = \"binary\"", Place::new("schema")).unwrap();
         let back = read_csv(&text[..], "t", &ReadOptions { overrides, ..ReadOptions::default() }).unwrap().train;
         let Values::Bits(bits) = &back.blocks()[0].values else { panic!("binary") };
         prop_assert_eq!(bits, table.blocks()[0].bits().unwrap());

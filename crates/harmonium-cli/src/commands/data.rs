@@ -6,7 +6,7 @@ use crate::error::{Failure, Result};
 use crate::output::{grouped, is_shown, put};
 use crate::{picture, run};
 use clap::{Args, Subcommand};
-use harmonium_data::{Dataset, Table, catalogue};
+use harmonium_data::{Dataset, Finding, Table, catalogue};
 use serde_json::json;
 use std::io::Write;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use std::path::PathBuf;
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   harmonium data                                    the data that need no file
-  harmonium data describe table.csv                 kinds of columns, as they would be read
+  harmonium data describe table.csv                 kinds of columns, why, and the flag that changes one
   harmonium data describe table.csv --toml > s.toml a schema to edit and pass as --schema s.toml
   harmonium data describe digits                    with a look at the first rows
   harmonium data export ising:16x16,t=2.3 -o i.npy  write it as csv, npy, npz or fasta")]
@@ -28,7 +28,7 @@ pub(crate) struct DataCommand {
 enum Action {
     /// List the data that need no file
     List,
-    /// What is in a data set: rows, columns and their kinds
+    /// What is in a data set: rows, columns, their kinds and why
     Describe(Describe),
     /// Write a data set as csv, npy, npz or fasta
     Export(Export),
@@ -81,13 +81,13 @@ fn list(common: &Common) -> Result {
 }
 
 fn describe(args: &Describe, common: &Common) -> Result {
-    let set = args.read.load(&args.data, common.seed.unwrap_or(0))?;
+    let (set, findings) = args.read.describe(&args.data, common.seed.unwrap_or(0))?;
     let table = &set.train;
     if args.toml {
         return put!("{}", table.schema().to_toml().trim_end());
     }
     if common.json {
-        return put!("{}", summary(&args.data, &set));
+        return put!("{}", summary(&args.data, &set, &findings));
     }
     let part = |name: &str, t: &Table| format!("{} {name}", grouped(t.rows() as u64));
     let mut rows = vec![part("rows", table)];
@@ -104,7 +104,7 @@ fn describe(args: &Describe, common: &Common) -> Result {
     if let Some(weights) = table.weights() {
         put!("rows are weighted; effective number {:.1}", weights.iter().sum::<f64>())?;
     }
-    put!("\n{}", table.schema().to_string().trim_end())?;
+    put!("\n{}", table.schema().explain(&findings).trim_end())?;
     if let Some(images) = picture::images(table, 0..table.rows().min(8)).filter(|i| i[0].width <= 32) {
         let across = if is_shown() { 8 } else { 5 }.min(78 / (images[0].width + 1)).max(1);
         let shown = &images[..images.len().min(across)];
@@ -116,13 +116,19 @@ fn describe(args: &Describe, common: &Common) -> Result {
     Ok(())
 }
 
-fn summary(name: &str, set: &Dataset) -> serde_json::Value {
+fn summary(name: &str, set: &Dataset, findings: &[Finding]) -> serde_json::Value {
     let table = &set.train;
-    let columns = table
-        .schema()
-        .columns
-        .iter()
-        .map(|c| json!({"name": c.name, "kind": c.kind.name(), "categories": c.categories[..]}));
+    let columns = table.schema().columns.iter().zip(findings).map(|(c, found)| {
+        json!({
+            "name": c.name,
+            "kind": c.kind.name(),
+            "categories": c.categories[..],
+            "format": c.format.to_string(),
+            "range": found.range,
+            "reason": found.reason.text(),
+            "instead": found.instead.map(|kind| format!("--column {}={kind}", c.name)),
+        })
+    });
     json!({
         "name": name,
         "rows": {

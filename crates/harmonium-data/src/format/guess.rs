@@ -165,7 +165,12 @@ fn number(words: &[&str], decimal_comma: bool) -> Option<Guess> {
         if words.iter().all(same) {
             // Without a separator in sight there is none to write.
             let seen = |separator: char| words.iter().any(|word| word.contains(separator));
-            if group.is_some_and(|group| !seen(group)) || group.is_none() && point == ',' && !seen(',') {
+            let bare = match group {
+                Some(group) => !seen(group),
+                None if point == ',' => !seen(','),
+                None => reason == Reason::Separators,
+            };
+            if bare {
                 continue;
             }
             let seen = || words.iter().map(|word| number.decimals_of(word));

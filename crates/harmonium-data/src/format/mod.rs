@@ -1,5 +1,6 @@
 //! How the entries of a column are written: text to number and back.
 
+mod calendar;
 mod guess;
 mod moment;
 mod number;

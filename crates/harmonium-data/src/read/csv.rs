@@ -250,8 +250,11 @@ fn guess_delimiter(start: &[u8]) -> u8 {
 
 /// Whether the first line holds names: words only, or the counting numbers that data frames write.
 fn is_header(first: &csv::StringRecord, second: Option<&csv::StringRecord>) -> bool {
-    let is_word = |word: &str| {
-        parse_number(word).is_none() && !is_missing(word, &[]) && !crate::format::is_value(word)
+    let is_value = crate::format::is_value;
+    let is_word = |(col, word): &(usize, &str)| {
+        // A date is a name where what stands below it is none.
+        let below = || second.is_none_or(|second| second.get(*col).is_none_or(is_value));
+        parse_number(word).is_none() && !is_missing(word, &[]) && !(is_value(word) && below())
     };
     let counting = |skip: usize| {
         first.len() >= skip + 3
@@ -260,7 +263,7 @@ fn is_header(first: &csv::StringRecord, second: Option<&csv::StringRecord>) -> b
     if counting(0) || (first.get(0) == Some("") && counting(1)) {
         return true;
     }
-    let words = first.iter().filter(|word| is_word(word)).count();
+    let words = first.iter().enumerate().filter(is_word).count();
     let blanks = first.iter().filter(|word| word.is_empty()).count();
     match second {
         None => words > 0 && words + blanks == first.len() && first.len() > 1,
@@ -284,6 +287,7 @@ mod tests {
             ("a\tb\n1\t2\n", vec!["a", "b"], 1),
             ("a;b\n1,5;2\n", vec!["a", "b"], 1),
             ("1,5;2,5\n3,5;4\n", vec!["v0", "v1"], 2),
+            ("town,2020-01,2020-02\nRome,3,5\n", vec!["town", "2020-01", "2020-02"], 1),
             ("2020-01-05,Rome\n2020-02-05,Oslo\n", vec!["v0", "v1"], 2),
             ("0 1 0\n1 1 0\n", vec!["v0", "v1", "v2"], 2),
             ("0,1,2\n5,6,7\n", vec!["0", "1", "2"], 1),

@@ -1,6 +1,7 @@
 //! The schema of a table: what every column is, printed, written and read as TOML.
 
 mod binarize;
+mod explain;
 pub(crate) mod infer;
 mod kinds;
 pub(crate) mod order;
@@ -129,35 +130,13 @@ fn quoted(text: &str) -> String {
 
 impl fmt::Display for Schema {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let runs: Vec<(String, &[Column])> = self
-            .runs()
-            .map(|run| {
-                let name = match run {
-                    [only] => only.name.clone(),
-                    _ => format!("{} … {}", run[0].name, run[run.len() - 1].name),
-                };
-                (name, run)
-            })
-            .collect();
+        let runs: Vec<(String, &[Column])> =
+            self.runs().map(|run| (explain::range_name(run), run)).collect();
         let width = runs.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0).min(40);
         for (name, run) in runs {
-            let column = &run[0];
-            write!(f, "{name:width$}  {:>5}  {}", run.len(), column.kind)?;
-            match &column.categories[..] {
-                [] => {}
-                names if names.len() > 8 => {
-                    let shown = names[..6].join(", ");
-                    write!(f, ": {} categories, {shown}, …", names.len())?;
-                }
-                names => write!(f, ": {}", names.join(", "))?,
-            }
-            match column.binarize {
-                Some(Binarize::Threshold(threshold)) => write!(f, ", 1 from {threshold} on")?,
-                Some(Binarize::Sample { scale }) => write!(f, ", 1 with probability value/{scale}")?,
-                None => {}
-            }
-            if !column.format.is_plain() {
-                write!(f, ", {}", column.format)?;
+            write!(f, "{name:width$}  {:>5}  {}", run.len(), explain::details(&run[0]))?;
+            if !run[0].format.is_plain() {
+                write!(f, ", {}", run[0].format)?;
             }
             writeln!(f)?;
         }
