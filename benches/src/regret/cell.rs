@@ -103,8 +103,10 @@ impl Cell {
             (_, None) => {}
         }
         let cost = |sizes: &[usize]| self.blank_of(sizes).exact().cost().map_or(0.0, |(_, s)| s);
-        while cost(&sizes) > CHEAP && sizes.iter().any(|&n| n > 2) {
-            let smaller = (0..sizes.len()).filter(|&l| sizes[l] > 2).map(|l| {
+        // Two visible units at least, and one of each hidden layer.
+        let least = |l: usize| if l == 0 { 2 } else { 1 };
+        while cost(&sizes) > CHEAP && (0..sizes.len()).any(|l| sizes[l] > least(l)) {
+            let smaller = (0..sizes.len()).filter(|&l| sizes[l] > least(l)).map(|l| {
                 let mut fewer = sizes.clone();
                 fewer[l] -= 1;
                 fewer
