@@ -77,7 +77,7 @@ fn main() {
         for cell in cells(args.small).into_iter().filter(|c| wanted(&c.to_string(), &args)) {
             with_lesson(cell, &args, &mut tally, |lesson, tally| {
                 let name = lesson.cell.to_string();
-                one(lesson, &name, None, "", &args, tally);
+                one(lesson, Task { name: &name, estimator: None, note: "" }, &args, tally);
             });
         }
     }
@@ -111,7 +111,7 @@ fn header(args: &Args) {
 }
 
 /// Rows for a first look at a teacher.
-const PILOT: usize = 1000;
+const PILOT: usize = 300;
 /// Factors on the strength that are tried in turn: couplings that are too weak say little, and so do those that freeze
 /// the units.
 const FACTORS: [f64; 6] = [1.0, 0.6, 1.6, 0.36, 2.5, 4.0];
@@ -139,7 +139,7 @@ fn telling_teacher(blank: &Machine, args: &Args) -> Result<Teacher, String> {
 
 /// What the start of a run loses, on few rows.
 fn start_regret(blank: &Machine, teacher: &Machine, args: &Args) -> harmonium_table::Result<f64> {
-    let (rows, _) = draw(teacher, PILOT, 2 * args.seed)?;
+    let (rows, _) = draw(teacher, PILOT, args.seed)?;
     let log_p = log_probability(teacher, &rows)?;
     Ok(regret(&log_p, &start(blank, &rows)?, &rows)?.mean)
 }
@@ -165,70 +165,57 @@ fn with_lesson(cell: Cell, args: &Args, tally: &mut Tally, then: impl FnOnce(&Le
 
 fn lesson(cell: Cell, blank: Machine, args: &Args) -> Result<Lesson, String> {
     let teacher = telling_teacher(&blank, args)?;
-    let words = |e: harmonium::Error| e.to_string();
-    let (rows, how) = draw(&teacher.machine, args.rows, 2 * args.seed).map_err(words)?;
-    let (fresh, _) = draw(&teacher.machine, args.fresh, 2 * args.seed + 1).map_err(words)?;
-    let log_p = log_probability(&teacher.machine, &fresh).map_err(words)?;
+    let why = |e: harmonium::Error| e.to_string();
+    let (all, how) = draw(&teacher.machine, args.rows + args.fresh, args.seed).map_err(why)?;
+    let part = |range: std::ops::Range<usize>| all.select(&range.collect::<Vec<_>>());
+    let (rows, fresh) = (part(0..args.rows), part(args.rows..all.rows()));
+    let log_p = log_probability(&teacher.machine, &fresh).map_err(why)?;
     let start = start(&blank, &rows).ok().and_then(|s| regret(&log_p, &s, &fresh).ok());
     let start = start.map_or(f64::NAN, |e| e.mean);
     Ok(Lesson { cell, blank, teacher, how, rows, fresh, log_p, start })
 }
 
-/// One student and its line.
-fn one(
-    lesson: &Lesson,
-    name: &str,
+/// What a student is told, and how its line reads.
+struct Task<'a> {
+    name: &'a str,
     estimator: Option<Estimator>,
-    note: &str,
-    args: &Args,
-    tally: &mut Tally,
-) {
-    let trained = train(&lesson.blank, &lesson.rows, estimator, args.seed, args.limit);
+    note: &'a str,
+}
+
+/// One student and its line.
+fn one(lesson: &Lesson, task: Task<'_>, args: &Args, tally: &mut Tally) {
+    let Task { name, estimator, note } = task;
     let k = free_parameters(&lesson.blank);
+    let head = format!("{name:<34} {:>8} {k:>4} {:>6}", units(&lesson.blank), lesson.how);
+    let trained = train(&lesson.blank, &lesson.rows, estimator, args.seed, args.limit);
     let result = trained.map_err(|e| e.to_string()).and_then(|trained| {
         let loss = regret(&lesson.log_p, &trained.machine, &lesson.fresh).map_err(|e| e.to_string())?;
         Ok((trained, loss))
     });
-    match result {
-        Ok((trained, loss)) => line(lesson, name, k, &trained, loss, note, args, tally),
-        Err(why) => {
-            tally.failed += 1;
-            println!(
-                "{name:<34} {:>8} {k:>4} {:>6} FAIL {why} {note}",
-                units(&lesson.blank),
-                lesson.how
-            );
+    let (ok, rest) = match result {
+        Ok((trained, loss)) => {
+            let bound = bound(k, args.rows);
+            // A NaN fails.
+            let ok = loss.mean <= bound;
+            (ok, words(lesson, &trained, loss, bound, ok))
         }
+        Err(why) => (false, format!("FAIL {why}")),
+    };
+    *(if ok { &mut tally.ok } else { &mut tally.failed }) += 1;
+    if !(ok && args.only_failing) {
+        println!("{head} {rest} {note}");
     }
 }
 
-#[allow(clippy::too_many_arguments)]
-fn line(
-    lesson: &Lesson,
-    name: &str,
-    k: usize,
-    trained: &Trained,
-    loss: Estimate,
-    note: &str,
-    args: &Args,
-    tally: &mut Tally,
-) {
-    let bound = bound(k, args.rows);
-    // A NaN fails.
-    let ok = loss.mean <= bound;
-    *(if ok { &mut tally.ok } else { &mut tally.failed }) += 1;
-    if ok && args.only_failing {
-        return;
-    }
-    let start = lesson.start;
+/// The part of a line that tells how a run went.
+fn words(lesson: &Lesson, trained: &Trained, loss: Estimate, bound: f64, ok: bool) -> String {
     let shrunk = match lesson.teacher.scale {
         1.0 => String::new(),
         scale => format!(" (couplings of the teacher × {scale:.2})"),
     };
-    println!(
-        "{name:<34} {:>8} {k:>4} {:>6} {start:>8.4} {:>8.4} ± {:.4} {bound:>6.4} {:>4} {:>7.1} {}, {} updates, {} undone: {}{shrunk} {note}",
-        units(&lesson.blank),
-        lesson.how,
+    format!(
+        "{:>8.4} {:>8.4} ± {:.4} {bound:>6.4} {:>4} {:>7.1} {}, {} updates, {} undone: {}{shrunk}",
+        lesson.start,
         loss.mean,
         loss.se,
         if ok { "ok" } else { "FAIL" },
@@ -237,7 +224,7 @@ fn line(
         trained.updates,
         trained.undone,
         trained.reason,
-    );
+    )
 }
 
 /// What theory expects of each estimator.
@@ -271,7 +258,9 @@ fn estimators(lesson: &Lesson, args: &Args, tally: &mut Tally) {
             continue;
         }
         let expected = EXPECTED.iter().find(|(n, _)| *n == estimator.name()).map_or("", |(_, e)| e);
-        one(lesson, &name, Some(estimator.clone()), &format!("| theory: {expected}"), args, tally);
+        let note = format!("| theory: {expected}");
+        let task = Task { name: &name, estimator: Some(estimator.clone()), note: &note };
+        one(lesson, task, args, tally);
     }
 }
 

@@ -92,18 +92,21 @@ impl Cell {
     /// The blank machine of this cell, as large as enumeration allows.
     pub fn blank(&self) -> Machine {
         let mut sizes = vec![if matches!(self.visible, Kind::Binary | Kind::Spin) { 10 } else { 6 }];
-        // Hidden units that are coupled are integrated over once per row.
-        let coupled = self.architecture == Architecture::Unrestricted;
+        // Hidden units that are coupled are walked through once per row.
+        let walked = self.hidden.is_some_and(|kind| kind.states().is_none());
         match (self.architecture, self.hidden) {
-            (Architecture::Deep, _) => sizes.extend([3, 2]),
-            (_, Some(kind)) if kind.states().is_none() => sizes.push(if coupled { 2 } else { 3 }),
+            (Architecture::Deep, _) => sizes.extend(if walked { [3, 1] } else { [3, 2] }),
+            (Architecture::Unrestricted, _) if walked => sizes.push(2),
+            (_, Some(_)) if walked => sizes.push(3),
             (_, Some(Kind::Potts { .. })) => sizes.push(3),
             (_, Some(_)) => sizes.push(4),
             (_, None) => {}
         }
         let cost = |sizes: &[usize]| self.blank_of(sizes).exact().cost().map_or(0.0, |(_, s)| s);
-        while cost(&sizes) > CHEAP && sizes.iter().any(|&n| n > 2) {
-            let smaller = (0..sizes.len()).filter(|&l| sizes[l] > 2).map(|l| {
+        // Two visible units at least, and one of each hidden layer.
+        let least = |l: usize| if l == 0 { 2 } else { 1 };
+        while cost(&sizes) > CHEAP && (0..sizes.len()).any(|l| sizes[l] > least(l)) {
+            let smaller = (0..sizes.len()).filter(|&l| sizes[l] > least(l)).map(|l| {
                 let mut fewer = sizes.clone();
                 fewer[l] -= 1;
                 fewer
