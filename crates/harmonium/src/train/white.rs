@@ -3,7 +3,7 @@
 use super::Data;
 use crate::machine::{Cholesky, Linear};
 use crate::{Batch, Bits, Kind, Machine, Real, Result, Role};
-use ndarray::{Array1, Array2, Axis};
+use ndarray::{Array1, Array2, ArrayView1, Axis};
 
 /// Most coupled units whose covariance is taken: its factorisation must not outweigh an update.
 const MANY: usize = 1000;
@@ -62,18 +62,87 @@ pub(super) struct Normal {
     pub(super) factor: Cholesky,
 }
 
+/// Parts by which correlations may be drawn towards zero.
+const SHRINKAGES: [f64; 9] = [1e-6, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 0.6, 1.0];
+
+/// Parts that rows are cut into to find the best of them, and rows for each column beyond which the least will do.
+const FOLDS: usize = 5;
+const PLENTY: usize = 100;
+
 impl Normal {
-    /// The normal distribution of weighted rows, of which only the known entries count. Its covariance is drawn towards
-    /// its diagonal as far as the number of rows demands: the oracle approximating shrinkage of Chen, Wiesel, Eldar and
-    /// Hero (2010), applied to correlations. `None` where no positive definite one is found.
+    /// The normal distribution of weighted rows, of which only the known entries count. Its correlations are drawn towards
+    /// zero as far as rows that were left out demand: few rows know little of the directions in which they hardly vary.
+    /// `None` where no positive definite covariance is found.
     pub(super) fn new(x: &Array2<f64>, wts: Option<&[f64]>, known: Option<&Bits>) -> Option<Self> {
+        let rows = Rows::new(x, wts, known);
+        let enough = x.nrows() >= PLENTY * x.ncols() || x.nrows() < 2 * FOLDS || x.ncols() < 2;
+        let best = if enough { SHRINKAGES[0] } else { rows.best_shrinkage() };
+        let moments = Moments::new(&rows, |_| true);
+        // Dependent columns, or gaps that make correlations disagree, may need more.
+        SHRINKAGES.into_iter().filter(|&s| s >= best).find_map(|s| moments.normal(s))
+    }
+
+    /// ln p of a row, up to a constant.
+    fn log_density(&self, row: ArrayView1<'_, f64>) -> f64 {
+        let gap = &row - &self.mean;
+        // |Lᵀd|² is dᵀPd.
+        let z = gap.dot(self.factor.lower());
+        self.factor.log_det() - 0.5 * z.dot(&z)
+    }
+}
+
+/// Rows, and the square roots of the weights of their known entries.
+struct Rows<'a> {
+    x: &'a Array2<f64>,
+    held: Array2<f64>,
+}
+
+impl<'a> Rows<'a> {
+    fn new(x: &'a Array2<f64>, wts: Option<&[f64]>, known: Option<&Bits>) -> Self {
         let wt = |r: usize| wts.map_or(1.0, |w| w[r]);
         let held = Array2::from_shape_fn(x.dim(), |(r, j)| {
             if known.is_none_or(|k| k.get(r, j)) { wt(r).sqrt() } else { 0.0 }
         });
+        Self { x, held }
+    }
+
+    /// The shrinkage under which rows that were left out are most probable; complete ones, where there are enough.
+    fn best_shrinkage(&self) -> f64 {
+        let mut scores = [0.0; SHRINKAGES.len()];
+        let complete = |r: usize| self.held.row(r).iter().all(|h| *h > 0.0);
+        for fold in 0..FOLDS {
+            let moments = Moments::new(self, |r| r % FOLDS != fold);
+            for (score, shrinkage) in scores.iter_mut().zip(SHRINKAGES) {
+                let Some(normal) = moments.normal(shrinkage) else {
+                    *score = f64::NEG_INFINITY;
+                    continue;
+                };
+                let left_out = (fold..self.x.nrows()).step_by(FOLDS).filter(|&r| complete(r));
+                *score += left_out
+                    .map(|r| self.held[[r, 0]].powi(2) * normal.log_density(self.x.row(r)))
+                    .sum::<f64>();
+            }
+        }
+        let best = (0..scores.len()).max_by(|&a, &b| scores[a].total_cmp(&scores[b]));
+        best.map_or(1.0, |i| SHRINKAGES[i])
+    }
+}
+
+/// Means, scales and correlations.
+struct Moments {
+    mean: Array1<f64>,
+    scale: Array1<f64>,
+    correlation: Array2<f64>,
+}
+
+impl Moments {
+    /// Of the wanted rows.
+    fn new(rows: &Rows<'_>, wanted: impl Fn(usize) -> bool) -> Self {
+        let chosen: Vec<usize> = (0..rows.x.nrows()).filter(|&r| wanted(r)).collect();
+        let (x, held) = (rows.x.select(Axis(0), &chosen), rows.held.select(Axis(0), &chosen));
         let total = (&held * &held).sum_axis(Axis(0)).mapv(|t| t.max(f64::MIN_POSITIVE));
-        let mean = (x * &held * &held).sum_axis(Axis(0)) / &total;
-        let centred = (x - &mean.view().insert_axis(Axis(0))) * &held;
+        let mean = (&x * &held * &held).sum_axis(Axis(0)) / &total;
+        let centred = (&x - &mean.view().insert_axis(Axis(0))) * &held;
         let together = held.t().dot(&held).mapv(|t| t.max(f64::MIN_POSITIVE));
         let covariance = centred.t().dot(&centred) / together;
         // A constant column has no scale of its own.
@@ -82,34 +151,19 @@ impl Normal {
             true => 1.0,
             false => covariance[[i, j]] / (scale[i] * scale[j]),
         });
-        let mut shrink = shrinkage(&correlation, x.nrows());
-        loop {
-            let shrunk = Array2::from_shape_fn(correlation.dim(), |(i, j)| match i == j {
-                true => 1.0,
-                false => (1.0 - shrink) * correlation[[i, j]],
-            });
-            if let Some(factor) = Cholesky::new(&shrunk) {
-                let mut precision = factor.inverse();
-                precision.indexed_iter_mut().for_each(|((i, j), p)| *p /= scale[i] * scale[j]);
-                if let Some(factor) = Cholesky::new(&precision) {
-                    return Some(Self { mean, factor });
-                }
-            }
-            // Dependent columns, or gaps that make correlations disagree, need more than the number of rows demands.
-            if shrink >= 1.0 {
-                return None;
-            }
-            shrink = (4.0 * shrink).min(1.0);
-        }
+        Self { mean, scale, correlation }
     }
-}
 
-/// The part by which correlations of so many rows are drawn towards zero.
-fn shrinkage(correlation: &Array2<f64>, rows: usize) -> f64 {
-    let (n, p) = (rows as f64, correlation.nrows() as f64);
-    let squares: f64 = correlation.iter().map(|c| c * c).sum();
-    let part = ((1.0 - 2.0 / p) * squares + p * p) / ((n + 1.0 - 2.0 / p) * (squares - p).max(1e-12));
-    part.clamp(1e-6, 1.0)
+    /// The normal distribution with correlations drawn towards zero by this part.
+    fn normal(&self, shrinkage: f64) -> Option<Normal> {
+        let shrunk = Array2::from_shape_fn(self.correlation.dim(), |(i, j)| match i == j {
+            true => 1.0,
+            false => (1.0 - shrinkage) * self.correlation[[i, j]],
+        });
+        let mut precision = Cholesky::new(&shrunk)?.inverse();
+        precision.indexed_iter_mut().for_each(|((i, j), p)| *p /= self.scale[i] * self.scale[j]);
+        Some(Normal { mean: self.mean.clone(), factor: Cholesky::new(&precision)? })
+    }
 }
 
 /// Gives a Gaussian layer with lateral couplings the parameters of a normal distribution.
@@ -126,5 +180,41 @@ pub(super) fn set_normal<T: Real>(machine: &mut Machine<T>, l: usize, normal: &N
         let w = Array2::from_shape_fn(p.dim(), |ij| T::of(u(ij)));
         machine.coupling_mut(c).w_mut().assign(&w);
         machine.coupling_mut(c).apply_mask();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers that look random, without correlations.
+    fn noise(n: usize, p: usize) -> Array2<f64> {
+        let mut x = 0.3f64;
+        Array2::from_shape_fn((n, p), |_| {
+            x = 3.99 * x * (1.0 - x);
+            x - 0.5
+        })
+    }
+
+    #[test]
+    fn correlations_are_shrunk_as_far_as_rows_are_few() {
+        let few = noise(30, 12);
+        let independent = Rows::new(&few, None, None).best_shrinkage();
+        // One column that repeats another with little noise is known from few rows, too.
+        let mut tied = noise(60, 4);
+        for r in 0..60 {
+            tied[[r, 3]] = tied[[r, 0]] + 0.05 * tied[[r, 3]];
+        }
+        let strong = Rows::new(&tied, None, None).best_shrinkage();
+        assert!(independent >= 0.6 && strong <= 0.01, "{independent} {strong}");
+    }
+
+    #[test]
+    fn dependent_columns_have_a_normal_distribution_still() {
+        let mut x = noise(40, 3);
+        for r in 0..40 {
+            x[[r, 2]] = x[[r, 0]] + x[[r, 1]];
+        }
+        assert!(Normal::new(&x, None, None).is_some());
     }
 }
