@@ -14,7 +14,7 @@ const KINDS: [Kind; 9] = [
     Kind::DRelu,
     Kind::Binomial { n: 3 },
     Kind::Poisson,
-    Kind::NegativeBinomial { shape: 24, n: 5 },
+    Kind::NegativeBinomial { shape: 24, n: 3 },
 ];
 
 /// One unit of the kind, with parameters that differ between the two sides.

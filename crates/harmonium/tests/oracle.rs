@@ -76,10 +76,10 @@ fn check_free_energy(machine: &Machine<f64>, what: &str) {
     }
 }
 
-/// Units per side: the oracle sums over all of them at once, so unbounded units must be few.
+/// Units per side: the oracle sums over all of them at once, so units with many states must be few.
 fn sizes(a: Kind, b: Kind) -> (usize, usize) {
-    let unbounded = |k| is_real(k) || k == Kind::Poisson;
-    match (unbounded(a), unbounded(b)) {
+    let many = |k: Kind| k.states().is_none_or(|n| n > 4);
+    match (many(a), many(b)) {
         (true, true) => (2, 1),
         (true, false) => (2, 3),
         _ => (3, 2),
