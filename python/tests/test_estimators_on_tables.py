@@ -189,13 +189,13 @@ def test_contamination_needs_no_guess():
     rng = np.random.default_rng(0)
     x = rng.normal(size=600)
     clean = np.column_stack([x, x + 0.3 * rng.normal(size=600), rng.normal(size=600)])
-    model = RBMOutlierDetector(random_state=0).fit(clean)
+    model = RBMOutlierDetector(contamination="auto", random_state=0).fit(clean)
     # One in a hundred rows of the machine, which is not quite that of the data.
     assert (model.predict(rng.multivariate_normal(np.zeros(3), np.cov(clean.T), 2000)) == -1).mean() < 0.05
     far = rng.normal(size=(20, 3)) + 12
     assert (model.predict(far) == -1).all()
     # In training, too, where they are one row in thirty.
-    both = RBMOutlierDetector(random_state=0).fit(np.vstack([clean, far]))
+    both = RBMOutlierDetector(contamination="auto", random_state=0).fit(np.vstack([clean, far]))
     found = both.predict(np.vstack([clean, far])) == -1
     assert found[600:].all() and found[:600].mean() < 0.05
 

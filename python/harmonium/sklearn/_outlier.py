@@ -69,7 +69,7 @@ class RBMOutlierDetector(OutlierMixin, CoupledEstimator):  # type: ignore[misc]
         batch_size: int = 100,
         n_updates: int | str = "auto",
         coupled: bool | str = "auto",
-        contamination: float | str = "auto",
+        contamination: float | str = 0.1,
         train_params: Mapping[str, Any] | None = None,
         verbose: int = 0,
         random_state: Any = None,
