@@ -61,9 +61,8 @@ impl Sampler {
                 machine.set_parameters(&parameters)?;
             }
             let (states, mut go_on) = (chains.states().clone(), || !link.stopped());
-            let sampler = harmonium::sample::Sampler::new(
-                machine, clamps, states, how, seed, sweeps, &mut go_on,
-            )?;
+            let sampler =
+                harmonium::sample::Sampler::new(machine, clamps, states, how, seed, sweeps, &mut go_on)?;
             Ok(Self { sampler: Mutex::new(sampler) })
         })
     }

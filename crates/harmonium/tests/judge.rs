@@ -97,9 +97,17 @@ fn deep_6_5_4() {
     // The hidden layers are coupled: their sum by AIS against enumeration, row by row.
     let data = sampled(&machine, 20, 4);
     let f = machine.exact().free_energy(&data).unwrap();
-    let sums =
-        ais_given(&machine, &Base::own(&machine), &Schedule::uniform(60), &data, &[], 40, 1, &mut silent)
-            .unwrap();
+    let sums = ais_given(
+        &machine,
+        &Base::own(&machine),
+        &Schedule::uniform(60),
+        &data,
+        &[],
+        40,
+        1,
+        &mut silent,
+    )
+    .unwrap();
     for ((value, err), f) in sums.iter().zip(f) {
         assert!((value + f).abs() < 5.0 * err + 1e-6, "{value} ± {err} against {}", -f);
     }

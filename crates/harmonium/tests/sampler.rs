@@ -169,8 +169,7 @@ fn check_frequencies(machine: &Machine<f64>, states: &States<f64>, what: &str) {
 #[test]
 fn clamped_rows_are_drawn_exactly() {
     let mut dice = Dice(7);
-    let mut machine =
-        Machine::rbm(layer(Kind::Binary, 4, &mut dice), layer(Kind::Binary, 3, &mut dice));
+    let mut machine = Machine::rbm(layer(Kind::Binary, 4, &mut dice), layer(Kind::Binary, 3, &mut dice));
     fill_weights(&mut machine, &mut dice);
     let rows = 8000;
     let mut states = Chains::independent(&machine, rows, 1, 8).unwrap().states().clone();

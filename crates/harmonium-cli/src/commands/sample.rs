@@ -127,8 +127,7 @@ impl SampleArgs {
             None if self.no_tempering => How::Plain,
             None => How::Auto,
         };
-        let mut source =
-            Sampler::new(machine, clamps, states, how, seed, self.sweeps, &mut || true)?;
+        let mut source = Sampler::new(machine, clamps, states, how, seed, self.sweeps, &mut || true)?;
         let table = self.collect(model, &mut source, n)?;
         if !common.quiet {
             tell(&source);
@@ -187,12 +186,7 @@ pub(crate) fn drawn(machine: &Machine, n: usize, sweeps: usize, seed: u64) -> Re
 }
 
 /// Puts the known entries of a table into `states` (row r from row r modulo the table's) and clamps them.
-fn clamp_rows(
-    machine: &Machine,
-    layout: &Layout,
-    table: &Table,
-    states: &mut States,
-) -> Result<Clamps> {
+fn clamp_rows(machine: &Machine, layout: &Layout, table: &Table, states: &mut States) -> Result<Clamps> {
     let rows: Vec<usize> = (0..states.rows()).map(|r| r % table.rows()).collect();
     let data = layout.data(machine, table)?.select(&rows);
     let clamps = Clamps::known(machine, rows.len(), data.known());

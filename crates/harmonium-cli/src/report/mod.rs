@@ -68,17 +68,7 @@ pub(crate) fn sections(model: &Model, run: &Run, common: &Common) -> Result<Vec<
     };
     let kept = run.kept().into_iter();
     let trajectory = kept.map(|(_, file)| model.checkpoint(&file)).collect::<Result<_>>()?;
-    let m = Material {
-        model,
-        run,
-        set,
-        rows,
-        data,
-        samples,
-        sampled,
-        trajectory,
-        common,
-    };
+    let m = Material { model, run, set, rows, data, samples, sampled, trajectory, common };
     tell("likelihood along the run");
     let mut sections = vec![curves::section(&m)?];
     tell("weights and samples");

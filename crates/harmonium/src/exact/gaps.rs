@@ -50,11 +50,7 @@ impl Exact {
     ///
     /// # Errors
     /// As for [`log_z`](Self::log_z), for the sums of all rows together.
-    pub fn free_energy_known<T: Real>(
-        &self,
-        v: &States<T>,
-        known: &[Option<Bits>],
-    ) -> Result<Vec<f64>> {
+    pub fn free_energy_known<T: Real>(&self, v: &States<T>, known: &[Option<Bits>]) -> Result<Vec<f64>> {
         let rows = self.free_energy_where_cheap(v, known)?;
         let too_many = || Error::TooManyStates { states: f64::INFINITY, seconds: f64::INFINITY };
         rows.into_iter().map(|f| f.ok_or_else(too_many)).collect()
@@ -106,7 +102,9 @@ impl Exact {
             let Some(machine) = rest.row(i) else { return Ok(Vec::new()) };
             let Moments { means, .. } = self.of(machine).moments()?;
             let named = means.into_iter().enumerate();
-            Ok(named.map(|(p, m)| (rest.parts[p].0, rest.columns(&self.machine, p), m.to_vec())).collect())
+            Ok(named
+                .map(|(p, m)| (rest.parts[p].0, rest.columns(&self.machine, p), m.to_vec()))
+                .collect())
         })
     }
 
@@ -149,4 +147,3 @@ impl Exact {
 
 /// Layer, columns of its dense form, and their means.
 pub(crate) type Means = Vec<(usize, Vec<usize>, Vec<f64>)>;
-

@@ -39,11 +39,7 @@ fn should_go(machine: &Machine<f64>, l: usize) -> bool {
 
 /// The machine without layer `l`; `None` when a real unit would be left without a positive γ, as far as can be shown.
 #[allow(clippy::type_complexity)]
-fn without(
-    machine: &Machine<f64>,
-    l: usize,
-    beta: f64,
-) -> Result<Option<(Option<Machine<f64>>, f64)>> {
+fn without(machine: &Machine<f64>, l: usize, beta: f64) -> Result<Option<(Option<Machine<f64>>, f64)>> {
     let layer = machine.layer(l);
     let n = layer.len();
     let mut a = Array2::from_diag(&layer.params().row(1));
@@ -95,12 +91,7 @@ fn without(
 }
 
 /// Adds a field and half the square of every column to the parameters of a layer; what is constant is returned.
-fn absorb(
-    layer: &mut crate::Layer<f64>,
-    field: &Array1<f64>,
-    square: &[f64],
-    beta: f64,
-) -> Option<f64> {
+fn absorb(layer: &mut crate::Layer<f64>, field: &Array1<f64>, square: &[f64], beta: f64) -> Option<f64> {
     let (kind, mut constant) = (layer.kind(), 0.0);
     let params = layer.params_mut();
     for (k, name) in kind.params().iter().enumerate() {

@@ -95,10 +95,11 @@ pub(super) fn reals(
             units.push((k, j, b, beta * gammas[0].min(gammas[1]), beta * gammas[0].max(gammas[1])));
         }
     }
-    let c = inverse(precision(machine, beta, &layers, &units), |_| ()).ok_or_else(|| Error::Undefined {
-        what: "exact integration over coupled real units",
-        why: "their joint precision is not positive definite".into(),
-    })?;
+    let c =
+        inverse(precision(machine, beta, &layers, &units), |_| ()).ok_or_else(|| Error::Undefined {
+            what: "exact integration over coupled real units",
+            why: "their joint precision is not positive definite".into(),
+        })?;
     let n = units.len();
     let b: Vec<f64> = units.iter().map(|u| u.2).collect();
     let pull = |i: usize| (0..n).map(|j| c[[i, j]].abs() * b[j]).sum::<f64>();

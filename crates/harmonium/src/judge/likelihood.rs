@@ -1,8 +1,8 @@
 //! The log-likelihood of data, with errors from ln Z, from coupled hidden layers and from the finite data.
 
 use super::{Budget, Estimate, LogZParams, log_z};
-use crate::partition::{Base, Interval, Observer, Schedule, Verdict, ais_given};
 use crate::exact::whole_rows;
+use crate::partition::{Base, Interval, Observer, Schedule, Verdict, ais_given};
 use crate::{Bits, Error, Machine, Real, Result, Role, States};
 use serde::{Deserialize, Serialize};
 
