@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -39,31 +40,42 @@ class Judging(Parts):
     def free_energy(self, X: Any, *, temperature: float = 1.0, threads: int | None = None) -> Floats:
         """F(v) of each row, with ``p(v) = exp(-F(v)) / Z``; the same formula where values between 0 and 1 stand for bits.
 
+        Entries that are missing (NaN or masked) are summed over.
+
         >>> import harmonium as hm
         >>> hm.Machine.rbm(2, 1).free_energy([[0, 0], [0, 1]]).round(4)  # -ln 2: the hidden unit has two states
         array([-0.6931, -0.6931])
         """
-        rows = _inputs.rows(self, X, "X", soft=True)
+        rows = _inputs.rows(self, X, "X", missing=True, soft=True)
         return self._core.free_energy(rows, 1.0 / temperature, resolve(threads))
 
-    def transform(self, X: Any, *, inputs: bool = False, threads: int | None = None) -> npt.NDArray[np.float32]:
+    def transform(
+        self, X: Any, *, inputs: bool = False, seed: int = 0, threads: int | None = None
+    ) -> npt.NDArray[np.float32]:
         """The mean of every hidden unit given each row, or what reaches it (``inputs``).
 
-        Deeper layers see the most probable states of those below.
+        Deeper layers see the most probable states of those below. Of rows with missing entries (NaN or masked) it is the
+        mean over all ways to complete them, by chains where that cannot be enumerated.
         """
         if not self.hidden:
             raise ValueError("this machine has no hidden units, hence no features")
-        parts = self._core.features(_inputs.rows(self, X, "X", soft=True), inputs, resolve(threads))
+        parts = self._core.features(_inputs.rows(self, X, "X", missing=True, soft=True), inputs, seed, resolve(threads))
         return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
 
-    def predict_proba(self, X: Any, *, layer: str = "y", threads: int | None = None) -> Floats:
-        """p(y|v) of a class machine, exactly: a column for each class. ``X`` holds the other visible layers."""
+    def predict_proba(self, X: Any, *, layer: str = "y", seed: int = 0, threads: int | None = None) -> Floats:
+        """p(y|v) of a class machine, exactly: a column for each class. ``X`` holds the other visible layers.
+
+        Missing entries (NaN or masked) are summed over; a warning says where that had to be estimated.
+        """
         info = self._layers.get(layer)
         if info is None or info.kind != "potts" or info.n != 1 or info.role != "visible":
             raise ValueError(f"layer: {layer!r} is not a visible layer of a single Potts unit")
         others = [x.name for x in self._layers.values() if x.role != "hidden" and x.name != layer]
-        rows = _inputs.rows(self, X, "X", only=others, soft=True)
-        return self._core.posterior(self._place(layer), rows, resolve(threads))
+        rows = _inputs.rows(self, X, "X", missing=True, only=others, soft=True)
+        p, remark = self._core.posterior(self._place(layer), rows, seed, resolve(threads))
+        if remark is not None:
+            warnings.warn(remark, RuntimeWarning, stacklevel=2)
+        return p
 
     def log_z(
         self,
@@ -81,7 +93,7 @@ class Judging(Parts):
         ``X``, where given, makes the base of the estimate. Further keywords: ``temperatures``, ``ladders``, ``rounds``,
         ``exact_seconds``.
         """
-        rows = None if X is None else _inputs.rows(self, X, "X")
+        rows = None if X is None else _inputs.rows(self, X, "X", missing=True)
         return self._log_z(rows, std_err, chains, time_budget, seed, threads, effort)
 
     def _log_z(
@@ -108,13 +120,14 @@ class Judging(Parts):
     ) -> LogLikelihood:
         """Mean ln p(v) of rows with its interval and verdict; ``.rows`` has that of every row.
 
+        Rows with missing entries (NaN or masked) count with ln p of what is known of them.
         ``log_z`` saves the estimate of ln Z where it is known already.
 
         >>> import harmonium as hm
         >>> hm.Machine.rbm(2, 1).log_likelihood([[0, 1]]).verdict
         'exact'
         """
-        rows = _inputs.rows(self, X, "X", weights=sample_weight)
+        rows = _inputs.rows(self, X, "X", missing=True, weights=sample_weight)
         workers = resolve(threads)
         if any(x.role == "condition" for x in self._layers.values()):
             return LogLikelihood._of(_core.log_likelihood(self._core, rows, None, seed, workers), None)
@@ -129,8 +142,11 @@ class Judging(Parts):
         return _core.pseudo_log_likelihood(self._core, _inputs.rows(self, X, "X", soft=True), resolve(threads))
 
     def log_probability(self, X: Any, *, seconds: float = 600.0, threads: int | None = None) -> Floats:
-        """ln p(v) of each row by enumeration; refused where that takes longer than ``seconds``."""
-        return self._core.log_probability(_inputs.rows(self, X, "X"), seconds, resolve(threads))
+        """ln p(v) of each row by enumeration; refused where that takes longer than ``seconds``.
+
+        Missing entries (NaN or masked) are summed over.
+        """
+        return self._core.log_probability(_inputs.rows(self, X, "X", missing=True), seconds, resolve(threads))
 
     def moments(self, *, seconds: float = 600.0, threads: int | None = None) -> Moments:
         """ln Z, the mean of every unit and of every pair of coupled units, by enumeration."""
@@ -155,8 +171,8 @@ class Judging(Parts):
             rows = rows.select(list(range(0, len(rows), -(-len(rows) // 1000))))
         workers = resolve(threads)
         found = json.loads(_core.equilibrium(self._core, rows, chains, sweeps, seed, workers))
-        walk = _core.Chains(self._core, max(100, len(rows)), seed)
-        walk.sweep(self._core, 1000, 1.0, workers)
+        walk = _core.Sampler(self._core, max(100, len(rows)), seed, 1.0, None, 1000, workers)
+        walk.sweep(1000, workers)
         samples = json.loads(_core.quality(self._core, rows, walk.rows(self._core), workers))
         return Diagnosis(found["verdict"], found["reasons"], found, samples)
 

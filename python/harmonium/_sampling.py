@@ -31,7 +31,7 @@ class Sampling(Parts):
         between: int = 100,
         temperature: float = 1.0,
         annealing: int | None = None,
-        tempering: int | None = None,
+        tempering: int | bool | None = None,
         clamp: Mapping[Any, Any] | None = None,
         given: Any = None,
         seed: int = 0,
@@ -39,6 +39,10 @@ class Sampling(Parts):
         as_frame: bool | None = None,
     ) -> Any:
         """Samples of the visible units, freely or with some of them given.
+
+        Those of machines small enough to be enumerated at once are exact and independent of each other. Otherwise a few
+        pairs of chains from different starts are watched first: where they do not forget their start, replica exchange
+        takes the place of plain chains, and a warning says so.
 
         Parameters
         ----------
@@ -51,10 +55,12 @@ class Sampling(Parts):
         temperature
             Below 1 samples are more typical, above 1 more varied.
         annealing
-            Steps in which chains cool down from high temperature before the first sweep, so that they find all modes.
+            Steps in which chains cool down from high temperature before the first sweep, so that they find all modes;
+            plain chains then.
         tempering
-            Number of temperatures of replica exchange: chains change places with hotter ones, which move freely, so that
-            all modes are visited as often as they should be. A warning says when there were too few such visits.
+            Number of temperatures of replica exchange (``True``: 12), in any case: chains change places with hotter ones,
+            which move freely, so that all modes are visited as often as they should be. A warning says when there were too
+            few such visits. ``False`` makes plain chains in any case.
         clamp
             Units and the values they keep: ``{3: 1.0}``, or ``{("y", 0): 2}`` where there are several visible layers, or
             columns of the table that the machine was made for: ``{"town": "Rome"}``.
@@ -78,8 +84,9 @@ class Sampling(Parts):
         array([1, 1, 1, 1], dtype=uint8)
         """
         trace = self._trace(
-            n, chains, sweeps, between, temperature, annealing, clamp, given, None, seed, threads, False, tempering
-        )
+            n, chains, sweeps, between, temperature, annealing, clamp, given, None, seed, threads, False,
+            _temperatures(tempering, annealing),
+        )  # fmt: skip
         arrays = _one({name: x for name, x in trace.items() if self._layers[name].role == "visible"})
         return self.to_frame(arrays) if as_frame or (as_frame is None and self._memory is not None) else arrays
 
@@ -109,7 +116,7 @@ class Sampling(Parts):
         if chains < 1 or draws < 1:
             raise ValueError(f"chains, draws: expected at least 1, got {chains} and {draws}")
         arrays = self._trace(
-            chains * draws, chains, sweeps, between, temperature, None, clamp, given, start, seed, threads, True
+            chains * draws, chains, sweeps, between, temperature, None, clamp, given, start, seed, threads, True, 0
         )
         shaped = {k: x.reshape(draws, chains, *x.shape[1:]).swapaxes(0, 1) for k, x in arrays.items()}
         energy = shaped.pop("energy")
@@ -129,7 +136,7 @@ class Sampling(Parts):
         seed: int,
         threads: int | None,
         everything: bool,
-        tempering: int | None = None,
+        tempering: int | None,
     ) -> dict[str, Array]:
         """All samples, a draw of all chains after the other."""
         if not 0 < temperature < float("inf"):
@@ -149,18 +156,16 @@ class Sampling(Parts):
         if first is not None and len(first) != count:
             raise ValueError(f"start: expected {count} rows, one for each chain, got {len(first)}")
         workers, beta = resolve(threads), 1.0 / temperature
-        if tempering is not None and (tempering < 2 or annealing):
-            raise ValueError(f"tempering: expected at least 2 temperatures and no annealing, got {tempering}")
-        walk: _core.Chains | _core.Replicas
-        if tempering is not None:
-            walk = _core.Replicas(self._core, count, seed, beta, tempering, sweeps, held, first)
-        else:
+        walk: _core.Chains | _core.Sampler
+        if everything or annealing:
             walk = _core.Chains(self._core, count, seed, held, first)
             if annealing:
                 walk.anneal(self._core, annealing, beta, workers)
+        else:
+            walk = _core.Sampler(self._core, count, seed, beta, tempering, sweeps, workers, held)
 
         def sweep(n: int) -> None:
-            if isinstance(walk, _core.Replicas):
+            if isinstance(walk, _core.Sampler):
                 walk.sweep(n, workers)
             else:
                 walk.sweep(self._core, n, beta, workers)
@@ -178,8 +183,10 @@ class Sampling(Parts):
             if everything:
                 parts["energy"].append(self._core.energy(rows, workers))
             drawn += count
-        if isinstance(walk, _core.Replicas):
-            _tell(*walk.report())
+        if isinstance(walk, _core.Sampler):
+            for remark in walk.remarks():
+                if remark is not None:
+                    warnings.warn(remark, RuntimeWarning, stacklevel=3)
         return {name: np.concatenate(x)[:n] for name, x in parts.items() if x}
 
     def _clamped(self, clamp: Mapping[Any, Any]) -> dict[str, Array]:
@@ -274,10 +281,10 @@ class Sampling(Parts):
     ) -> Any:
         """Fills what is missing (NaN or masked) in rows.
 
-        ``fill="best"`` takes the most probable value given the known entries (for numbers, their mean), averaged over
-        ``chains`` chains for each row; ``"sample"`` makes one draw, jointly for all missing entries of a row. Of a frame
-        comes a frame of the same library and types, in which all that was known is as it was; ``as_frame=False`` gives the
-        values of the layers as arrays, as arrays in do.
+        ``fill="best"`` takes the most probable value given the known entries (for numbers, their mean): exactly where the
+        machine or the gaps are small, else averaged over ``chains`` chains for each row; ``"sample"`` makes one draw,
+        jointly for all missing entries of a row. Of a frame comes a frame of the same library and types, in which all that
+        was known is as it was; ``as_frame=False`` gives the values of the layers as arrays, as arrays in do.
 
         >>> import numpy as np, harmonium as hm
         >>> pair = hm.Machine.fully_visible(hm.Spin(2))
@@ -337,15 +344,12 @@ class Sampling(Parts):
         return out
 
 
-def _tell(trips: float, acceptance: list[float]) -> None:
-    """Warns of replicas that hardly moved along the ladder."""
-    if trips < 1.0:
-        warnings.warn(
-            f"replica exchange made {trips:.1f} round trips per chain (acceptance at least {min(acceptance):.2f}): too few "
-            "to trust that all modes were found; use more sweeps or more temperatures",
-            RuntimeWarning,
-            stacklevel=4,
-        )
+def _temperatures(tempering: int | bool | None, annealing: int | None) -> int | None:
+    """Temperatures of replica exchange, 0 for plain chains, None for whatever it takes."""
+    wanted = None if tempering is None else 12 if tempering is True else int(tempering)
+    if wanted is not None and (wanted < 0 or wanted == 1 or (wanted and annealing)):
+        raise ValueError(f"tempering: expected at least 2 temperatures and no annealing, got {tempering}")
+    return wanted
 
 
 def _best(info: LayerInfo, mean: Floats) -> Array:

@@ -98,6 +98,9 @@ def test_samples_features_and_likelihood_are_the_same(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert np.array_equal(np.load(tmp_path / "t.npy"), machine.sample(6, tempering=4, sweeps=60, seed=4))
+    # Samples of this small machine are exact by default; plain chains and chosen sweeps are the same too.
+    cli("sample", "run", "-n", 9, "--no-tempering", "--sweeps", 20, "--seed", 4, "-o", "p.npy", cwd=tmp_path)
+    assert np.array_equal(np.load(tmp_path / "p.npy"), machine.sample(9, tempering=False, sweeps=20, seed=4))
     cli("transform", "run", "digits:test", "-o", "f.npy", cwd=tmp_path)
     test = hm.read("digits").test
     assert np.array_equal(np.load(tmp_path / "f.npy"), machine.transform(test))
@@ -106,6 +109,40 @@ def test_samples_features_and_likelihood_are_the_same(tmp_path):
     assert found.verdict == theirs["verdict"] == "exact"
     assert found.mean == pytest.approx(theirs["log_likelihood"]["mean"], abs=1e-9)
     assert found.lower == pytest.approx(theirs["log_likelihood"]["lower"], abs=1e-9)
+
+
+def test_rows_with_gaps_are_judged_the_same(tmp_path):
+    train = ["--machine", "class", "--hidden", 6, "--epochs", 2, "--seed", 1]
+    cli("train", "digits", *train, "-o", "run", "-q", cwd=tmp_path)
+    machine = hm.load(tmp_path / "run")
+    rng = np.random.default_rng(3)
+    values = (rng.random((12, 64)) < 0.4).astype(float)
+    values[rng.random(values.shape) < 0.1] = np.nan
+    values[:3] = np.nan_to_num(values[:3])
+    labels = rng.integers(0, 10, 12)
+    names = [c.name for c in machine.schema.columns if c.kind != "label"]
+    (label,) = [c.name for c in machine.schema.columns if c.kind == "label"]
+    lines = [",".join([*names, label])]
+    for row, y in zip(values, labels):
+        lines.append(",".join(["" if np.isnan(x) else str(int(x)) for x in row] + [str(y)]))
+    (tmp_path / "gaps.csv").write_text("\n".join(lines) + "\n")
+    data = {"v": values, "y": labels.reshape(-1, 1)}
+    theirs = json.loads(cli("score", "run", "gaps.csv", "--json", cwd=tmp_path))["rows"]
+    found = machine.log_likelihood(data, chains=112)
+    assert [r["log_likelihood"]["value"] for r in theirs] == list(found.rows)
+    judged = json.loads(cli("evaluate", "run", "gaps.csv", "--quick", "--json", cwd=tmp_path))
+    assert judged["log_likelihood"]["mean"] == found.mean
+    cli("classify", "run", "gaps.csv", "--probabilities", "-o", "c.csv", "-q", cwd=tmp_path)
+    csv = np.genfromtxt(tmp_path / "c.csv", delimiter=",", skip_header=1)[:, -10:]
+    assert np.allclose(csv, machine.predict_proba(values), atol=5.1e-7, rtol=0)
+    cli("transform", "run", "gaps.csv", "-o", "f.npy", cwd=tmp_path)
+    assert np.array_equal(np.load(tmp_path / "f.npy"), machine.transform(data))
+    cli("sample", "run", "--given", "gaps.csv", "--seed", 2, "-o", "s.csv", "-q", cwd=tmp_path)
+    drawn = machine.sample(given=data, seed=2)["v"]
+    header = (tmp_path / "s.csv").read_text().splitlines()[0].split(",")
+    csv = np.genfromtxt(tmp_path / "s.csv", delimiter=",", skip_header=1)[:, [header.index(x) for x in names]]
+    assert np.array_equal(csv, drawn)
+    assert np.array_equal(drawn[~np.isnan(values)], values[~np.isnan(values)])
 
 
 def test_a_run_of_the_command_line_is_resumed(tmp_path):

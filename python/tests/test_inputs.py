@@ -76,13 +76,17 @@ def test_wrong_data_are_named():
     wrong(V[0], r"X: expected 2 dimensions")
     wrong(V[:0], "X: expected at least one row")
     wrong(2 * V, "X: row 1, column 3: 2 is not allowed, expected 0 or 1")
-    wrong(np.where(V == 1, np.nan, V), "X: row 1, column 3 is NaN")
+    gaps = np.where(V == 1, np.nan, V)
+    for call in (random_rbm().train, random_rbm().pseudo_log_likelihood):
+        with pytest.raises(ValueError, match="X: row 1, column 3 is NaN"):
+            call(gaps)
+        with pytest.raises(ValueError, match="X: row 0|X: row 1, column 3 is missing"):
+            call(np.ma.masked_equal(V, 1))
     wrong(np.where(V == 1, np.inf, V), "X: row 1, column 3: inf is not allowed")
     wrong(V.astype(str), "X: expected bool, integer or float numbers", TypeError)
     wrong(V.astype(complex), "X: expected bool, integer or float numbers", TypeError)
     wrong([["a", "b", "c", None]], "X: expected numbers", TypeError)
     wrong([[0, 1], [1]], "X:")
-    wrong(np.ma.masked_equal(V, 1), "X: row 0|X: row 1, column 3 is missing")
     spin = hm.Machine.rbm(hm.Spin(4), 2)
     wrong(V, r"X: row 0, column 0: 0 is not allowed, expected -1 or \+1", machine=spin)
     potts = hm.Machine.rbm(hm.Potts(4, 2), 2)

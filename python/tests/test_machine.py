@@ -155,6 +155,30 @@ def test_files_pickles_and_copies(tmp_path):
         hm.load(tmp_path / "bad.safetensors")
 
 
+def test_gaps_are_summed_over():
+    rbm = random_rbm(seed=5)
+    v = states(4)
+    p = np.exp(rbm.log_probability(v))
+    gaps = v.copy()
+    gaps[:, [0, 2]] = np.nan
+    same = np.all((v[:, None] == v[None])[:, :, [1, 3]], axis=2)
+    assert np.allclose(rbm.log_probability(gaps), np.log(same @ p), atol=1e-9)
+    assert np.allclose(rbm.log_likelihood(gaps).rows, np.log(same @ p), atol=1e-9)
+    assert np.allclose(rbm.transform(gaps), (same @ (p[:, None] * rbm.transform(v))) / (same @ p)[:, None], atol=1e-5)
+
+
+def test_samples_of_small_machines_are_exact():
+    """Frequencies of 20 000 independent draws within five standard errors."""
+    rbm = random_rbm(seed=5)
+    v = states(4)
+    p = np.exp(rbm.log_probability(v))
+    drawn = rbm.sample(20_000, sweeps=1, seed=2)
+    f = np.array([np.mean(np.all(drawn == x, axis=1)) for x in v])
+    assert np.all(np.abs(f - p) < 5 * np.sqrt(p * (1 - p) / 20_000))
+    with pytest.raises(ValueError, match="tempering: expected at least 2"):
+        rbm.sample(2, tempering=1)
+
+
 def test_completion_is_the_conditional_mode():
     rbm = random_rbm(seed=5)
     v = states(4)

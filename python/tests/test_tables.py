@@ -42,7 +42,8 @@ def test_frames_have_kinds_labels_and_gaps():
     drawn = machine.to_frame(machine.sample(4, clamp={"who": "b"}, sweeps=3))
     assert list(drawn["who"]) == ["b"] * 4
     with pytest.raises(ValueError, match=r"X\['binary'\]: row 3, column 0 is missing"):
-        machine.free_energy(frame)
+        machine.pseudo_log_likelihood(frame)
+    assert np.isfinite(machine.free_energy(frame)).all()
     with pytest.raises(ValueError, match="the column 'who' is missing"):
         machine.free_energy(frame[["yes", "x"]])
     with pytest.raises(ValueError, match="clamp: the machine has no column 'whoo'; did you mean 'who'"):

@@ -133,8 +133,11 @@ fn replica_exchange_finds_modes_that_plain_chains_miss() {
     let spread = 4.0 * (exact * (1.0 - exact) / 1000.0).sqrt();
     let tempered = upper("--tempering");
     assert!((tempered - exact).abs() < spread, "{tempered} for {exact}");
-    let plain = upper("");
+    let plain = upper("--no-tempering");
     assert!((plain - exact).abs() > 2.0 * spread, "plain chains find {plain} for {exact}");
+    // By default these few states are weighed and drawn from.
+    let exactly = upper("");
+    assert!((exactly - exact).abs() < spread, "{exactly} for {exact}");
     // A temperature is that of the samples, whatever the ladder: in the mode, one flip costs about 11 j / T.
     let cold = place.ok("sample params.dat -n 200 --sweeps 100 --tempering 4 --temperature 0.2 -q");
     let is_pure = |row: &str| row.bytes().filter(|b| *b == b'1').count() % n == 0;
@@ -162,6 +165,52 @@ fn gaps_are_filled_with_probabilities() {
     }
     place.ok("complete run gaps.csv --fill sample -o full.csv -q");
     assert_eq!(place.read("full.csv").lines().count(), 4);
+}
+
+/// ln p of what is known is the logarithm of the sum of p over what is not; features and classes are the means over it.
+#[test]
+fn rows_with_gaps_are_scored_judged_classified_and_transformed() {
+    let place = Place::new();
+    place.ok("train bars-and-stripes:3x3 --hidden 6 --updates 500 -o run -q");
+    let names = "v0,v1,v2,v3,v4,v5,v6,v7,v8\n";
+    place.write("gaps.csv", format!("{names}1,1,1,0,0,0,1,,\n0,0,0,1,1,1,0,0,0\n"));
+    let whole = "1,1,1,0,0,0,1,0,0\n1,1,1,0,0,0,1,0,1\n1,1,1,0,0,0,1,1,0\n1,1,1,0,0,0,1,1,1\n";
+    place.write("whole.csv", format!("{names}{whole}0,0,0,1,1,1,0,0,0\n"));
+    let scores = |file: &str| -> Vec<f64> {
+        let rows = place.json(&format!("score run {file}"))["rows"].clone();
+        let of = |r: &serde_json::Value| r["log_likelihood"]["value"].as_f64().unwrap();
+        rows.as_array().unwrap().iter().map(of).collect()
+    };
+    let (gaps, all) = (scores("gaps.csv"), scores("whole.csv"));
+    let p: Vec<f64> = all[..4].iter().map(|x| x.exp()).collect();
+    let sum: f64 = p.iter().sum();
+    assert!((gaps[0] - sum.ln()).abs() < 1e-4 && (gaps[1] - all[4]).abs() < 1e-12, "{gaps:?} {all:?}");
+    let e = place.json("evaluate run gaps.csv");
+    assert!((e["log_likelihood"]["mean"].as_f64().unwrap() - 0.5 * (gaps[0] + gaps[1])).abs() < 1e-9);
+    assert!(e["reasons"].to_string().contains("1 of 2 rows have missing entries"), "{e}");
+    place.write("none.csv", format!("{names}1,1,1,0,0,0,1,,\n"));
+    let e = place.json("evaluate run none.csv");
+    assert!((e["log_likelihood"]["mean"].as_f64().unwrap() - gaps[0]).abs() < 1e-9);
+    let table = |file: &str| -> Vec<Vec<f64>> {
+        let csv = place.ok(&format!("transform run {file}"));
+        let row = |l: &str| l.split(',').map(|x| x.parse().unwrap()).collect();
+        csv.lines().skip(1).map(row).collect()
+    };
+    let (known, every) = (table("gaps.csv"), table("whole.csv"));
+    for h in 0..6 {
+        let mean: f64 = (0..4).map(|r| p[r] * every[r][h]).sum::<f64>() / sum;
+        assert!((known[0][h] - mean).abs() < 1e-4, "{} against {mean}", known[0][h]);
+        assert_eq!(known[1][h], every[4][h]);
+    }
+    let mut csv = String::from("a,b,kind\n");
+    (0..40).for_each(|i| csv += ["1,1,x\n", "0,1,y\n", "0,0,y\n", "1,0,x\n"][i % 4]);
+    place.write("t.csv", csv);
+    place.ok("train t.csv --label kind --machine class --hidden 3 --updates 300 -o class -q");
+    place.write("new.csv", "a,b\n,1\n0,1\n1,1\n");
+    let csv = place.ok("classify class new.csv --probabilities -q");
+    let last = |l: &str| -> f64 { l.rsplit(',').next().unwrap().parse().unwrap() };
+    let p: Vec<f64> = csv.lines().skip(1).map(last).collect();
+    assert!(p[1].min(p[2]) < p[0] && p[0] < p[1].max(p[2]), "a mean of the two ways to fill it: {csv}");
 }
 
 #[test]
@@ -394,11 +443,11 @@ fn deep_machines_start_from_their_levels() {
     let ran = place.run("train bars-and-stripes:3x3 --hidden 40,30 --updates 20 -o large");
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(ran.out.contains("training log-likelihood -"), "{}", ran.out);
-    // Gaps everywhere: a model, but no likelihood.
+    // Gaps everywhere: the likelihood is that of what is known.
     place.write("gaps.csv", "a,b\n1,\n,0\n0,\n,1\n");
     let ran = place.run("train gaps.csv --hidden 2 --updates 20 -o gaps");
     assert_eq!(ran.code, 0, "{}", ran.err);
-    assert!(ran.err.contains("no likelihood: training: every row has a missing entry"), "{}", ran.err);
+    assert!(ran.out.contains("4 of 4 rows have missing entries"), "{}", ran.out);
     assert!(place.path("gaps/model.safetensors").is_file());
     place.ok("train --config run/config.toml -o again -q --threads 1");
     let layers = |run: &str| place.json(&format!("inspect {run}"))["couplings"].clone();

@@ -126,8 +126,7 @@ fn models_that_do_not_fit_or_are_damaged_are_refused() {
     std::fs::create_dir(place.path("empty")).unwrap();
     place.fails("sample empty", 1, &["holds no run"]);
     place.fails("report cut.safetensors", 1, &["cut.safetensors"]);
-    place.write("gaps.csv", "v0,v1,v2,v3,v4,v5,v6,v7,v8\n1,1,1,0,0,0,1,,\n");
-    place.fails("score run gaps.csv", 1, &["row 1", "harmonium complete"]);
+    place.fails("sample run --tempering 4 --no-tempering", 2, &["--no-tempering"]);
 }
 
 #[cfg(not(feature = "hdf5"))]

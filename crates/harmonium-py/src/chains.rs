@@ -1,13 +1,12 @@
 //! Markov chains, free or with what is known clamped.
 
-use crate::error::raise;
 use crate::machine::Machine;
 use crate::rows::Rows;
 use crate::work::{Link, whole};
-use harmonium::sample::purpose;
+use harmonium::judge::{self, Filling};
+use harmonium::sample::{How, purpose};
 use harmonium::train::Data;
-use harmonium::{Batch, Bits, Clamp, Clamps, Result, Role};
-use ndarray::Array2;
+use harmonium::{Bits, Clamp, Clamps, Result, Role};
 use numpy::{IntoPyArray, PyArray2};
 use pyo3::prelude::*;
 use std::sync::Mutex;
@@ -22,56 +21,58 @@ pub(crate) struct Chains {
     clamps: Clamps,
 }
 
-/// Chains that exchange places with hotter ones, at the temperature 1/beta.
+/// A source of samples at the temperature 1/beta: exact draws, plain chains or replica exchange.
 #[pyclass(frozen, module = "harmonium._core")]
-pub(crate) struct Replicas {
-    /// With its parameters scaled: E is linear in them, so that the ladder starts at 1 all the same.
-    machine: harmonium::Machine,
-    replicas: Mutex<harmonium::sample::Replicas>,
+pub(crate) struct Sampler {
+    sampler: Mutex<harmonium::sample::Sampler>,
 }
 
 #[pymethods]
-impl Replicas {
-    /// Replicas at `rungs` temperatures, started and clamped as [`Chains`] are; the temperatures are adapted in the first
-    /// half of `sweeps`.
+impl Sampler {
+    /// Samples by whatever it takes (`tempering` is `None`), by plain chains (0) or by replica exchange over that many
+    /// temperatures, started and clamped as [`Chains`] are.
     #[new]
-    #[pyo3(signature = (machine, n, seed, beta, rungs, sweeps, given=None, start=None))]
+    #[pyo3(signature = (machine, n, seed, beta, tempering, sweeps, threads, given=None))]
+    #[allow(clippy::too_many_arguments)]
     fn new(
         py: Python<'_>,
         machine: &Machine,
         n: usize,
         seed: u64,
         beta: f64,
-        rungs: usize,
+        tempering: Option<usize>,
         sweeps: usize,
+        threads: usize,
         given: Option<&Rows>,
-        start: Option<&Rows>,
     ) -> PyResult<Self> {
-        whole(py, 1, |_| {
-            let Chains { chains, clamps } = Chains::start(&machine.inner, n, seed, given, start)?;
+        let how = match tempering {
+            None => How::Auto,
+            Some(0) => How::Plain,
+            Some(rungs) => How::Tempered(rungs),
+        };
+        whole(py, threads, |link| {
+            let Chains { chains, clamps } = Chains::start(&machine.inner, n, seed, given, None)?;
             let chains = chains.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
             let mut machine = (*machine.inner).clone();
+            // E is linear in the parameters: a temperature is a factor.
             if beta != 1.0 {
                 let mut parameters = machine.parameters();
                 parameters.scale(beta as f32);
                 machine.set_parameters(&parameters)?;
             }
-            let replicas = harmonium::sample::Replicas::new(
-                &machine,
-                clamps,
-                chains.states(),
-                rungs,
-                seed,
-                sweeps,
-            )?;
-            Ok(Self { machine, replicas: Mutex::new(replicas) })
+            let (states, mut go_on) = (chains.states().clone(), || !link.stopped());
+            let sampler =
+                harmonium::sample::Sampler::new(machine, clamps, states, how, seed, sweeps, &mut go_on)?;
+            Ok(Self { sampler: Mutex::new(sampler) })
         })
     }
 
     fn sweep(&self, py: Python<'_>, n: usize, threads: usize) -> PyResult<()> {
         whole(py, threads, |link| {
-            let mut replicas = self.lock();
-            (0..n).take_while(|_| !link.stopped()).try_for_each(|_| replicas.sweep(&self.machine, 1))
+            let mut sampler = self.lock();
+            // Exact draws are independent of those before.
+            let n = if sampler.is_exact() { 1 } else { n };
+            (0..n).take_while(|_| !link.stopped()).try_for_each(|_| sampler.sweep(1))
         })
     }
 
@@ -80,16 +81,15 @@ impl Replicas {
         Rows::new(&machine.inner, Data::new(self.lock().states().clone()))
     }
 
-    /// Round trips for each chain, and the acceptance between neighbouring temperatures.
-    fn report(&self) -> (f64, Vec<f64>) {
-        let replicas = self.lock();
-        (replicas.round_trips(), replicas.ladder().acceptance().to_vec())
+    /// What was done that nobody asked for, and what speaks against the samples.
+    fn remarks(&self) -> (Option<String>, Option<String>) {
+        self.lock().remarks()
     }
 }
 
-impl Replicas {
-    fn lock(&self) -> std::sync::MutexGuard<'_, harmonium::sample::Replicas> {
-        self.replicas.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+impl Sampler {
+    fn lock(&self) -> std::sync::MutexGuard<'_, harmonium::sample::Sampler> {
+        self.sampler.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
 
@@ -178,18 +178,12 @@ impl Chains {
         if let Some(given) = given {
             let rows: Vec<usize> = (0..n).map(|r| r % given.data.rows()).collect();
             let data = given.data.select(&rows);
-            for l in 0..machine.len() {
-                let Some(batch) = data.states().get(l) else { continue };
-                if machine.role(l) == Role::Condition {
-                    states.set(l, batch.clone());
-                    continue;
-                }
+            for l in machine.with_role(Role::Visible).filter(|&l| data.states().get(l).is_some()) {
                 let all = || Bits::from_fn(n, machine.layer(l).len(), |_, _| true);
                 let bits = data.known()[l].clone().unwrap_or_else(all);
-                let old = states.take(l).expect("chains hold every layer");
-                states.set(l, merge(batch, &old, &bits));
                 clamps = clamps.with(l, Clamp::Units(bits));
             }
+            clamps.put(data.states(), &mut states);
         }
         let chains = harmonium::Chains::new(states, seed, purpose::USER);
         Ok(Self { chains: Mutex::new(chains), clamps })
@@ -213,25 +207,10 @@ fn sweep(
     Ok(())
 }
 
-/// The entries of `from` where the bit is set, else those of `to`.
-fn merge(from: &Batch<f32>, to: &Batch<f32>, bits: &Bits) -> Batch<f32> {
-    fn pick<A: Copy>(from: &Array2<A>, to: &Array2<A>, bits: &Bits) -> Array2<A> {
-        Array2::from_shape_fn(to.dim(), |(r, j)| if bits.get(r, j) { from[[r, j]] } else { to[[r, j]] })
-    }
-    match (from, to) {
-        (Batch::Bits(a), Batch::Bits(b)) => Batch::Bits(Bits::from_fn(b.rows(), b.cols(), |r, j| {
-            if bits.get(r, j) { a.get(r, j) } else { b.get(r, j) }
-        })),
-        (Batch::Codes(a), Batch::Codes(b)) => Batch::Codes(pick(a, b, bits)),
-        (Batch::Reals(a), Batch::Reals(b)) => Batch::Reals(pick(a, b, bits)),
-        _ => unreachable!("a layer's batches have one form"),
-    }
-}
-
 type Marginals<'py> = (Vec<(usize, Bound<'py, PyArray2<f64>>)>, Rows);
 
-/// Conditional means of every visible layer given the known entries of each row, in dense form, averaged over
-/// `chains` chains per row and `sweeps` sweeps; and the chains as they stand.
+/// Conditional means of every visible layer given the known entries of each row, in dense form, and a draw of each row:
+/// exactly, or by `chains` chains per row and `sweeps` sweeps.
 #[pyfunction]
 pub(crate) fn marginals<'py>(
     py: Python<'py>,
@@ -243,34 +222,13 @@ pub(crate) fn marginals<'py>(
     threads: usize,
 ) -> PyResult<Marginals<'py>> {
     let machine = &*machine.inner;
-    let rows = given.data.rows();
-    let (sums, last) = whole(py, threads, |link| {
-        let start = Chains::start(machine, rows * chains, seed, Some(given), None)?;
-        let mut chain = start.lock();
-        let model = machine.at(1.0);
-        sweep(&mut chain, &model, &start.clamps, sweeps, link)?;
-        let mut sums: Vec<(usize, Array2<f64>)> = machine
-            .with_role(Role::Visible)
-            .map(|l| (l, Array2::zeros((rows, machine.layer(l).width()))))
-            .collect();
-        for _ in (0..sweeps).take_while(|_| !link.stopped()) {
-            chain.sweep(&model, &start.clamps, 1)?;
-            for (l, sum) in &mut sums {
-                // The mean given the other layers has less noise than the state, where it is defined.
-                let x = match machine.has_lateral(*l) {
-                    false => model.mean(*l, chain.states())?,
-                    true => machine.layer(*l).dense(chain.states().layer(*l)?),
-                };
-                for (r, x) in x.rows().into_iter().enumerate() {
-                    sum.row_mut(r % rows).zip_mut_with(&x, |s, &x| *s += f64::from(x));
-                }
-            }
-        }
-        let scale = 1.0 / (chains * sweeps).max(1) as f64;
-        sums.iter_mut().for_each(|(_, s)| *s *= scale);
-        Ok((sums, chain.states().clone()))
+    let found = whole(py, threads, |link| {
+        let (states, known) = (given.data.states(), given.data.known());
+        let filling = Filling { chains, sweeps, seed };
+        judge::complete(machine, states, known, filling, &mut || !link.stopped())
     })?;
-    machine.check_normalisable().map_err(raise)?;
-    let means = sums.into_iter().map(|(l, s)| (l, s.into_pyarray(py))).collect();
-    Ok((means, Rows::new(machine, Data::new(last))))
+    let means = found.means.into_iter().enumerate();
+    let means = means.filter(|(l, _)| machine.role(*l) == Role::Visible);
+    let means = means.map(|(l, m)| (l, m.into_pyarray(py))).collect();
+    Ok((means, Rows::new(machine, Data::new(found.drawn))))
 }

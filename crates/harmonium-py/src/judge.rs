@@ -4,6 +4,7 @@ use crate::error::value;
 use crate::machine::Machine;
 use crate::rows::Rows;
 use crate::work::{Link, whole};
+use harmonium::exact::whole_rows;
 use harmonium::judge::{self, Budget, Estimate, LogZParams};
 use harmonium::partition::Progress;
 use harmonium::{Result, Role, States};
@@ -31,7 +32,7 @@ fn text(x: &impl serde::Serialize) -> String {
 }
 
 /// Breaks off when the link says so.
-fn observer<'a>(link: &'a Link<'a>) -> impl FnMut(Progress) -> ControlFlow<()> + 'a {
+pub(crate) fn observer<'a>(link: &'a Link<'a>) -> impl FnMut(Progress) -> ControlFlow<()> + 'a {
     |_| if link.stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 
@@ -50,7 +51,13 @@ pub(crate) fn log_z(
     let estimate = whole(py, threads, |link| {
         let clock = || start.elapsed().as_secs_f64();
         let budget = time_budget.map(|seconds| Budget { seconds, clock: &clock });
-        judge::log_z(&machine.inner, data.map(Rows::states), &params, budget, &mut observer(link))
+        // Rows with gaps say nothing about the base of the estimate.
+        let base = data.and_then(|d| match whole_rows(d.states().rows(), d.data.known()) {
+            rows if rows.is_empty() => None,
+            rows if rows.len() == d.states().rows() => Some(d.states().clone()),
+            rows => Some(d.states().select(&rows)),
+        });
+        judge::log_z(&machine.inner, base.as_ref(), &params, budget, &mut observer(link))
     })?;
     Ok(LogZ { estimate })
 }
@@ -67,14 +74,13 @@ pub(crate) fn log_likelihood(
 ) -> PyResult<String> {
     let machine = &*machine.inner;
     let likelihood = whole(py, threads, |link| {
-        let (states, wts) = (data.states(), data.wts());
+        let (states, known, wts) = (data.states(), data.data.known(), data.wts());
+        let mut observer = observer(link);
         match log_z {
             Some(z) => {
-                judge::log_likelihood(machine, states, &[], wts, &z.estimate, seed, &mut observer(link))
+                judge::log_likelihood(machine, states, known, wts, &z.estimate, seed, &mut observer)
             }
-            None => {
-                judge::conditional_log_likelihood(machine, states, &[], wts, seed, &mut observer(link))
-            }
+            None => judge::conditional_log_likelihood(machine, states, known, wts, seed, &mut observer),
         }
     })?;
     Ok(text(&likelihood))

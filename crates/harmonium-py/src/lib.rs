@@ -25,7 +25,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<machine::View>()?;
     m.add_class::<rows::Rows>()?;
     m.add_class::<chains::Chains>()?;
-    m.add_class::<chains::Replicas>()?;
+    m.add_class::<chains::Sampler>()?;
     m.add_class::<train::Checkpoint>()?;
     m.add_class::<judge::LogZ>()?;
     m.add_class::<data::Table>()?;

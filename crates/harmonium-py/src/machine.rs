@@ -3,9 +3,10 @@
 use crate::error::{raise, value};
 use crate::rows::Rows;
 use crate::work::whole;
-use harmonium::estimate::label_probabilities_by;
 use harmonium::io::{LayerInfo, Provenance};
-use harmonium::{Coupling, Layer, Member, Result, Role, States};
+use harmonium::judge;
+use harmonium::train::Data;
+use harmonium::{Coupling, Layer, Member, Result};
 use ndarray::Array2;
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray2};
 use pyo3::prelude::*;
@@ -186,25 +187,26 @@ impl Machine {
         beta: f64,
         threads: usize,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let x = whole(py, threads, |_| free_energy(&self.inner, rows.states(), beta))?;
+        let x = whole(py, threads, |_| free_energy(&self.inner, &rows.data, beta))?;
         Ok(x.into_pyarray(py))
     }
 
-    /// p(y|v) ∝ e^{−F(v,y)} of the classes of the single Potts unit in `layer`.
+    /// p(y|v) ∝ e^{−F(v,y)} of the classes of the single Potts unit in `layer`, and what is to be known of it.
     fn posterior<'py>(
         &self,
         py: Python<'py>,
         layer: usize,
         rows: &Rows,
+        seed: u64,
         threads: usize,
-    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    ) -> PyResult<(Bound<'py, PyArray2<f64>>, Option<String>)> {
         self.layer(layer)?;
-        let p = whole(py, threads, |_| {
-            label_probabilities_by(&self.inner, layer, rows.states(), |states| {
-                free_energy(&self.inner, states, 1.0)
-            })
+        let (p, remark) = whole(py, threads, |link| {
+            let mut observer = crate::judge::observer(link);
+            let (states, known) = (rows.states(), rows.data.known());
+            judge::class_probabilities(&self.inner, layer, states, known, seed, &mut observer)
         })?;
-        Ok(p.into_pyarray(py))
+        Ok((p.into_pyarray(py), remark))
     }
 
     /// Conditional means of a layer given the others, or what reaches it.
@@ -231,9 +233,13 @@ impl Machine {
         py: Python<'py>,
         rows: &Rows,
         inputs: bool,
+        seed: u64,
         threads: usize,
     ) -> PyResult<Vec<Bound<'py, PyArray2<f32>>>> {
-        let parts = whole(py, threads, |_| features(&self.inner, rows.states(), inputs))?;
+        let parts = whole(py, threads, |link| {
+            let (states, known) = (rows.states(), rows.data.known());
+            judge::features(&self.inner, states, known, inputs, seed, &mut || !link.stopped())
+        })?;
         Ok(parts.into_iter().map(|p| p.into_pyarray(py)).collect())
     }
 
@@ -251,7 +257,10 @@ impl Machine {
         threads: usize,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let exact = self.inner.exact().within(seconds);
-        let x = whole(py, threads, |_| exact.log_probability(rows.states()))?;
+        let x = whole(py, threads, |_| match rows.data.is_missing() {
+            true => exact.log_probability_known(rows.states(), rows.data.known()),
+            false => exact.log_probability(rows.states()),
+        })?;
         Ok(x.into_pyarray(py))
     }
 
@@ -333,27 +342,14 @@ impl View {
     }
 }
 
-/// F(v) at β; coupled hidden layers are enumerated.
-fn free_energy(machine: &harmonium::Machine, states: &States, beta: f64) -> Result<Vec<f64>> {
+/// F(v) at β; coupled hidden layers and missing entries are enumerated.
+fn free_energy(machine: &harmonium::Machine, data: &Data, beta: f64) -> Result<Vec<f64>> {
+    let states = data.states();
+    if data.is_missing() {
+        return machine.exact().at(beta).free_energy_known(states, data.known());
+    }
     match machine.at(beta).free_energy(states) {
         Err(harmonium::Error::Undefined { .. }) => machine.exact().at(beta).free_energy(states),
         other => other,
     }
-}
-
-/// A pass upwards: deeper layers see the most probable states of those below, and nothing from above.
-fn features(machine: &harmonium::Machine, states: &States, inputs: bool) -> Result<Vec<Array2<f32>>> {
-    let model = machine.at(1.0);
-    let mut states = states.clone();
-    let mut parts = Vec::new();
-    for l in machine.with_role(Role::Hidden) {
-        for other in machine.couplings().iter().filter_map(|c| c.other(l)) {
-            if states.get(other).is_none() {
-                states.set(other, machine.layer(other).zeros(states.rows()));
-            }
-        }
-        parts.push(if inputs { model.inputs(l, &states)? } else { model.mean(l, &states)? });
-        states.set(l, model.mode(l, &states)?);
-    }
-    Ok(parts)
 }

@@ -8,10 +8,9 @@ use crate::model::Model;
 use crate::output::{put, put_bytes, say};
 use crate::run;
 use clap::Args;
-use harmonium::Machine;
-use harmonium::estimate::label_probabilities;
+use harmonium::judge::class_probabilities;
+use harmonium::partition::silent;
 use harmonium_data::Table;
-use harmonium_table::Layout;
 use ndarray::Array2;
 use serde_json::json;
 use std::path::PathBuf;
@@ -21,7 +20,9 @@ use std::path::PathBuf;
 #[command(after_help = "Examples:
   harmonium train digits --machine class -o runs/class
   harmonium classify runs/class digits:test              a csv of predictions; accuracy if labels are known
-  harmonium classify runs/class new.csv -o labels.csv --probabilities")]
+  harmonium classify runs/class new.csv -o labels.csv --probabilities
+
+Missing entries of a row are summed over: p(y|v) is then that of the class given what is known of the row.")]
 pub(crate) struct ClassifyArgs {
     /// A run, or a model file, of a class machine
     #[arg(value_name = "RUN|MODEL")]
@@ -49,7 +50,7 @@ impl ClassifyArgs {
             )));
         };
         let table = self.read.load_like(&self.data, &model.layout.schema, common.seed.unwrap_or(0))?;
-        let p = posterior(&model.machine, &model.layout, l, &table)?;
+        let (p, remark) = posterior(&model, l, &table, common.seed.unwrap_or(0))?;
         let names = model.layout.schema.columns[column].categories.clone();
         let best: Vec<usize> = p.rows().into_iter().map(|row| argmax(row.iter().copied())).collect();
         let accuracy = accuracy(&table, &best);
@@ -74,6 +75,9 @@ impl ClassifyArgs {
             Some(path) => run::write(path, common.force, csv.as_bytes())?,
             None => put_bytes(csv.as_bytes())?,
         }
+        if let Some(remark) = remark.filter(|_| !common.quiet) {
+            say!("{remark}");
+        }
         if let Some(a) = accuracy.filter(|_| !common.quiet) {
             say!("accuracy {:.2} % on {} rows with known labels", 100.0 * a, table.rows());
         }
@@ -81,15 +85,16 @@ impl ClassifyArgs {
     }
 }
 
-/// $p(y|v) \propto e^{-F(v,y)}$ of every row and class.
-fn posterior(machine: &Machine, layout: &Layout, l: usize, table: &Table) -> Result<Array2<f64>> {
-    let (states, known) = layout.states(machine, table)?;
-    if known.iter().any(|(k, _)| *k != l) {
-        return Err(Failure::new(
-            "some data entries are missing; fill them with `harmonium complete` first",
-        ));
-    }
-    Ok(label_probabilities(&machine.at(1.0), l, &states)?)
+/// $p(y|v) \propto e^{-F(v,y)}$ of every row and class, missing entries summed over; and what is to be known of it.
+pub(crate) fn posterior(
+    model: &Model,
+    l: usize,
+    table: &Table,
+    seed: u64,
+) -> Result<(Array2<f64>, Option<String>)> {
+    let data = model.layout.data(&model.machine, table)?;
+    let (states, known) = (data.states(), data.known());
+    Ok(class_probabilities(&model.machine, l, states, known, seed, &mut silent)?)
 }
 
 fn argmax(x: impl Iterator<Item = f64>) -> usize {

@@ -2,17 +2,14 @@
 
 use crate::args::Common;
 use crate::commands::data::write_table;
-use crate::commands::sample::clamp_rows;
 use crate::data::DataArgs;
 use crate::error::{Failure, Result};
 use crate::model::Model;
 use crate::output::{grouped, say};
 use clap::{Args, ValueEnum};
-use harmonium::sample::purpose;
-use harmonium::{Chains, Kind, Machine, Role};
+use harmonium::Kind;
+use harmonium::judge::{self, Filling};
 use harmonium_data::{Table, Values};
-use harmonium_table::Layout;
-use ndarray::Array2;
 use std::path::{Path, PathBuf};
 
 /// How an entry is filled.
@@ -32,7 +29,8 @@ enum How {
   harmonium complete runs/table gaps.csv -o full.csv --probabilities p.csv
 
 An entry is missing when it is empty, NA, NaN, null or ?. Probabilities are those of the filled value given all
-known entries of its row, averaged over chains that keep the known entries.")]
+known entries of its row: exactly where the machine or the gaps are small, else averaged over chains that keep the
+known entries.")]
 pub(crate) struct CompleteArgs {
     /// A run, or a model file
     #[arg(value_name = "RUN|MODEL")]
@@ -101,13 +99,15 @@ impl CompleteArgs {
 
     fn fill(&self, model: &Model, table: &mut Table, gaps: &[usize], seed: u64) -> Result<Vec<Filled>> {
         let (machine, layout) = (&model.machine, &model.layout);
-        let part = table.select(gaps)?;
-        let (means, last) = marginals(machine, layout, &part, self.chains, self.sweeps, seed)?;
+        let data = layout.data(machine, &table.select(gaps)?)?;
+        let filling = Filling { chains: self.chains, sweeps: self.sweeps, seed };
+        let found = judge::complete(machine, data.states(), data.known(), filling, &mut || true)?;
+        let means = &found.means;
         let (schema, mut filled) = (table.schema().clone(), Vec::new());
         for (b, &l) in layout.layers.iter().enumerate() {
             let layer = machine.layer(l);
             let (q, kind) = (layer.kind().columns(), layer.kind());
-            let drawn = layer.values(last.states().layer(l)?);
+            let drawn = layer.values(found.drawn.layer(l)?);
             let block = &mut table.blocks_mut()[b];
             let Some(missing) = block.missing.take() else { continue };
             for (i, &r) in gaps.iter().enumerate() {
@@ -139,44 +139,6 @@ impl CompleteArgs {
         filled.sort_by_key(|f| (f.row, f.place));
         Ok(filled)
     }
-}
-
-/// Conditional means of every visible layer given the known entries of each row, in dense form, averaged over
-/// `n` chains per row and `sweeps` sweeps; and the chains as they stand.
-pub(crate) fn marginals(
-    machine: &Machine,
-    layout: &Layout,
-    table: &Table,
-    n: usize,
-    sweeps: usize,
-    seed: u64,
-) -> Result<(Vec<Array2<f64>>, Chains)> {
-    let rows = table.rows();
-    let start = Chains::independent(machine, rows * n, seed, purpose::USER)?;
-    let mut states = start.states().clone();
-    let clamps = clamp_rows(machine, layout, table, &mut states)?;
-    let mut chains = Chains::new(states, seed, purpose::USER);
-    let model = machine.at(1.0);
-    chains.sweep(&model, &clamps, sweeps)?;
-    let mut sums: Vec<Array2<f64>> =
-        machine.members().iter().map(|m| Array2::zeros((rows, m.layer.width()))).collect();
-    let visible: Vec<usize> = machine.with_role(Role::Visible).collect();
-    for _ in 0..sweeps {
-        chains.sweep(&model, &clamps, 1)?;
-        for &l in &visible {
-            // The mean given the other layers has less noise than the state, where it is defined.
-            let x = match machine.has_lateral(l) {
-                false => model.mean(l, chains.states())?,
-                true => machine.layer(l).dense(chains.states().layer(l)?),
-            };
-            for (r, x) in x.rows().into_iter().enumerate() {
-                sums[l].row_mut(r % rows).zip_mut_with(&x, |s, &x| *s += f64::from(x));
-            }
-        }
-    }
-    let scale = 1.0 / (n * sweeps) as f64;
-    sums.iter_mut().for_each(|s| *s *= scale);
-    Ok((sums, chains))
 }
 
 fn best(kind: Kind, mean: &[f64]) -> f64 {

@@ -30,6 +30,8 @@ The verdict is `exact` (enumerated), `certified` (estimates from both sides agre
 `not converged` (the interval must not be relied upon; the reasons say why). Exit code 0 says that it was
 computed, whatever the verdict.
 
+Rows with missing entries count with ln p of what is known of them; chains and samples are held against whole rows.
+
 What --at and --along find is kept in RUN/evaluations.jsonl, from which `harmonium report` draws its curve.")]
 pub(crate) struct EvaluateArgs {
     /// A run, or a model file
@@ -94,7 +96,7 @@ impl EvaluateArgs {
         }
         let quality = match self.quick {
             true => None,
-            false => Some(Quality::new(&model, &table, common.seed.unwrap_or(0))?),
+            false => Quality::new(&model, &table, common.seed.unwrap_or(0))?,
         };
         if common.json {
             quality.iter().for_each(|q| q.add_to(&mut object));

@@ -7,7 +7,6 @@ pub(crate) mod convert;
 pub(crate) mod data;
 pub(crate) mod evaluate;
 pub(crate) mod inspect;
-mod replicas;
 pub(crate) mod report;
 pub(crate) mod sample;
 pub(crate) mod score;

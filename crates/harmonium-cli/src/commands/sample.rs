@@ -1,16 +1,15 @@
 //! `sample`: draws from a model, freely or with some columns given.
 
-use super::replicas::{Plain, Source, Tempered};
 use crate::args::Common;
 use crate::commands::data::write_table;
 use crate::data::DataArgs;
 use crate::error::{Failure, Result};
 use crate::model::Model;
-use crate::output::{is_shown, nearest, put, width};
+use crate::output::{is_shown, nearest, put, say, width};
 use crate::picture;
 use clap::Args;
-use harmonium::sample::{Replicas, purpose};
-use harmonium::{Batch, Bits, Chains, Clamp, Clamps, Kind, Machine, Role, States};
+use harmonium::sample::{How, Sampler, purpose};
+use harmonium::{Bits, Chains, Clamp, Clamps, Kind, Machine, Role, States};
 use harmonium_data::Table;
 use harmonium_table::Layout;
 use std::path::PathBuf;
@@ -26,8 +25,12 @@ pub(crate) const SWEEPS: usize = 1000;
   harmonium sample runs/digits -n 10000 --chains 100 --between 20 -o samples.npy
   harmonium sample runs/table --clamp age=41 --clamp smoker=yes -n 3
   harmonium sample runs/table --given half.csv            one sample for each row, gaps filled
-  harmonium sample runs/table -n 1000 --tempering         where plain chains do not mix
-  harmonium sample runs/family -n 50 --temperature 0.8 -o new.fasta")]
+  harmonium sample runs/table -n 1000 --tempering 20      replica exchange, whatever plain chains do
+  harmonium sample runs/family -n 50 --temperature 0.8 -o new.fasta
+
+Samples of machines small enough to be enumerated at once are exact and independent of each other. Otherwise a few pairs of
+chains from different starts are watched first: where they do not forget their start, replica exchange takes the place of
+plain chains, and it says so. --no-tempering makes plain chains in any case.")]
 pub(crate) struct SampleArgs {
     /// A run, or a model file
     #[arg(value_name = "RUN|MODEL")]
@@ -47,11 +50,14 @@ pub(crate) struct SampleArgs {
     /// Temperature: below 1 samples are more typical, above 1 more varied
     #[arg(long, default_value_t = 1.0, value_name = "T")]
     temperature: f64,
-    /// Replica exchange: every chain has partners at this many temperatures, the hottest of which move freely,
+    /// Replica exchange in any case: every chain has partners at this many temperatures, the hottest of which move freely,
     /// and trades places with them after every sweep, so that all modes are found [default if given: 12]
     #[arg(long, value_name = "TEMPERATURES", num_args = 0..=1, default_missing_value = "12",
           value_parser = clap::value_parser!(u16).range(2..=1000))]
     tempering: Option<u16>,
+    /// Plain chains in any case, even where samples could be exact or chains do not mix
+    #[arg(long, conflicts_with = "tempering")]
+    no_tempering: bool,
     /// A column and its value, kept in every sample; may be repeated
     #[arg(long, value_name = "COLUMN=VALUE")]
     clamp: Vec<String>,
@@ -116,24 +122,20 @@ impl SampleArgs {
             parameters.scale((1.0 / self.temperature) as f32);
             machine.set_parameters(&parameters)?;
         }
-        let mut source: Box<dyn Source> = match self.tempering {
-            Some(rungs) => {
-                let rungs = usize::from(rungs);
-                let replicas = Replicas::new(&machine, clamps, &states, rungs, seed, self.sweeps)?;
-                Box::new(Tempered { machine, replicas })
-            }
-            None => {
-                Box::new(Plain { machine, clamps, chains: Chains::new(states, seed, purpose::USER) })
-            }
+        let how = match self.tempering {
+            Some(rungs) => How::Tempered(rungs.into()),
+            None if self.no_tempering => How::Plain,
+            None => How::Auto,
         };
-        let table = self.collect(model, &mut *source, n)?;
+        let mut source = Sampler::new(machine, clamps, states, how, seed, self.sweeps, &mut || true)?;
+        let table = self.collect(model, &mut source, n)?;
         if !common.quiet {
-            source.tell();
+            tell(&source);
         }
         Ok(table)
     }
 
-    fn collect(&self, model: &Model, source: &mut dyn Source, n: usize) -> Result<Table> {
+    fn collect(&self, model: &Model, source: &mut Sampler, n: usize) -> Result<Table> {
         source.sweep(self.sweeps)?;
         let mut all = model.layout.table(&model.machine, source.states())?;
         while all.rows() < n {
@@ -142,6 +144,22 @@ impl SampleArgs {
         }
         Ok(if all.rows() > n { all.slice(0..n)? } else { all })
     }
+}
+
+/// How it went, where there is something to say about it.
+fn tell(source: &Sampler) {
+    let (note, warning) = source.remarks();
+    note.into_iter().for_each(|note| say!("{note}"));
+    if let Some(replicas) = source.replicas() {
+        let ladder = replicas.ladder();
+        let lowest = ladder.acceptance().iter().copied().fold(1.0, f64::min);
+        say!(
+            "replica exchange over {} temperatures: acceptance at least {lowest:.2}, {:.1} round trips per chain",
+            ladder.betas().len(),
+            replicas.round_trips()
+        );
+    }
+    warning.into_iter().for_each(|warning| say!("{warning}"));
 }
 
 /// Draws images on the terminal; whether the rows are images.
@@ -157,56 +175,23 @@ fn draw(table: &Table) -> Result<bool> {
     Ok(true)
 }
 
-/// Independent chains after some sweeps.
-pub(crate) fn chains(machine: &Machine, n: usize, sweeps: usize, seed: u64) -> Result<Chains> {
-    let mut chains = Chains::independent(machine, n, seed, purpose::USER)?;
-    chains.sweep(&machine.at(1.0), &Clamps::none(machine), sweeps)?;
-    Ok(chains)
+/// Samples of all layers as `sample` would make them.
+pub(crate) fn drawn(machine: &Machine, n: usize, sweeps: usize, seed: u64) -> Result<States> {
+    let start = Chains::independent(machine, n, seed, purpose::USER)?.states().clone();
+    let clamps = Clamps::none(machine);
+    let mut source =
+        Sampler::new(machine.clone(), clamps, start, How::Auto, seed, sweeps, &mut || true)?;
+    source.sweep(sweeps)?;
+    Ok(source.states().clone())
 }
 
 /// Puts the known entries of a table into `states` (row r from row r modulo the table's) and clamps them.
-pub(crate) fn clamp_rows(
-    machine: &Machine,
-    layout: &Layout,
-    table: &Table,
-    states: &mut States,
-) -> Result<Clamps> {
-    let (given, known) = layout.states(machine, table)?;
+fn clamp_rows(machine: &Machine, layout: &Layout, table: &Table, states: &mut States) -> Result<Clamps> {
     let rows: Vec<usize> = (0..states.rows()).map(|r| r % table.rows()).collect();
-    let given = given.select(&rows);
-    let mut clamps = Clamps::none(machine);
-    for l in machine.with_role(Role::Visible) {
-        let Some(batch) = given.get(l) else { continue };
-        let n = machine.layer(l).len();
-        let bits = match known.iter().find(|(k, _)| *k == l) {
-            Some((_, known)) => Bits::from_fn(rows.len(), n, |r, j| known.get(rows[r], j)),
-            None => Bits::from_fn(rows.len(), n, |_, _| true),
-        };
-        let old = states.take(l).expect("chains hold every layer");
-        states.set(l, merge(batch, &old, &bits));
-        clamps = clamps.with(l, Clamp::Units(bits));
-    }
+    let data = layout.data(machine, table)?.select(&rows);
+    let clamps = Clamps::known(machine, rows.len(), data.known());
+    clamps.put(data.states(), states);
     Ok(clamps)
-}
-
-/// The entries of `from` where the bit is set, else those of `to`.
-fn merge(from: &Batch<f32>, to: &Batch<f32>, bits: &Bits) -> Batch<f32> {
-    match (from, to) {
-        (Batch::Bits(a), Batch::Bits(b)) => Batch::Bits(Bits::from_fn(b.rows(), b.cols(), |r, j| {
-            if bits.get(r, j) { a.get(r, j) } else { b.get(r, j) }
-        })),
-        (Batch::Codes(a), Batch::Codes(b)) => {
-            let mut out = b.clone();
-            out.indexed_iter_mut().filter(|((r, j), _)| bits.get(*r, *j)).for_each(|(at, x)| *x = a[at]);
-            Batch::Codes(out)
-        }
-        (Batch::Reals(a), Batch::Reals(b)) => {
-            let mut out = b.clone();
-            out.indexed_iter_mut().filter(|((r, j), _)| bits.get(*r, *j)).for_each(|(at, x)| *x = a[at]);
-            Batch::Reals(out)
-        }
-        _ => unreachable!("a layer's batches have one form"),
-    }
 }
 
 /// Sets columns to values in all rows and clamps them.

@@ -20,8 +20,11 @@ use std::path::PathBuf;
 
 Rank 1 is the most anomalous row. log_likelihood is −free_energy − ln Z in nats; lower and upper are the
 ends of its 95 % interval. All rows share the error of ln Z, so that differences between rows are exact; only in deep
-machines too large to enumerate does each row have an error of its own besides. A class machine scores rows without
-labels by ln p(v), rows with labels by ln p(v, y).")]
+machines too large to enumerate, and in rows with many gaps, does each row have an error of its own besides. A class
+machine scores rows without labels by ln p(v), rows with labels by ln p(v, y).
+
+Rows may have missing entries (empty, NA, NaN, null or ?): they are scored by ln p of what is known of them, with the rest
+summed over. Such scores compare rows that lack the same entries; a row of which less is known is less improbable.")]
 pub(crate) struct ScoreArgs {
     /// A run, or a model file
     #[arg(value_name = "RUN|MODEL")]
@@ -52,14 +55,7 @@ impl ScoreArgs {
         let model = Model::open(&self.model)?;
         let rows = |name: &str| -> Result<Rows<'_>> {
             let table = self.read.load_like(name, &model.layout.schema, common.seed.unwrap_or(0))?;
-            let rows = Rows::new(&model.machine, &model.layout, &table, None)?;
-            match (0..table.rows()).find(|r| rows.whole.get(*r) != Some(r)) {
-                Some(row) => Err(Failure::new(format!(
-                    "{name}, row {}: an entry is missing, and scores need whole rows; fill them with `harmonium complete`",
-                    row + 1
-                ))),
-                None => Ok(rows),
-            }
+            Rows::new(&model.machine, &model.layout, &table, None)
         };
         let these = rows(&self.data)?;
         let f = these.free_energies(common)?;

@@ -6,9 +6,10 @@ use crate::data::DataArgs;
 use crate::error::{Failure, Result};
 use crate::model::Model;
 use clap::Args;
-use harmonium::{Machine, Role, States};
+use harmonium::train::Data;
+use harmonium::{Machine, Role};
 use harmonium_data::{Column, Kind, Matrix, Schema, Table, Values};
-use ndarray::{Array2, Axis, concatenate};
+use ndarray::{Axis, concatenate};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -17,7 +18,9 @@ use std::sync::Arc;
 #[command(after_help = "Examples:
   harmonium transform runs/digits digits:test                 mean of every hidden unit, as csv
   harmonium transform runs/digits digits -o features.npy      for another program
-  harmonium transform runs/digits digits --inputs             what reaches the hidden units, before their nonlinearity")]
+  harmonium transform runs/digits digits --inputs             what reaches the hidden units, before their nonlinearity
+
+Features of a row with missing entries are the mean over all ways to complete it.")]
 pub(crate) struct TransformArgs {
     /// A run, or a model file
     #[arg(value_name = "RUN|MODEL")]
@@ -38,41 +41,22 @@ impl TransformArgs {
     pub(crate) fn run(self, common: &Common) -> Result {
         let model = Model::open(&self.model)?;
         let table = self.read.load_like(&self.data, &model.layout.schema, common.seed.unwrap_or(0))?;
-        let (states, known) = model.layout.states(&model.machine, &table)?;
-        if !known.is_empty() {
-            return Err(Failure::new(format!(
-                "{}: some entries are missing, and features need whole rows; fill them with `harmonium complete`",
-                self.data
-            )));
-        }
-        let features = features(&model.machine, &states, self.inputs)?;
+        let data = model.layout.data(&model.machine, &table)?;
+        let features = features(&model.machine, &data, self.inputs, common.seed.unwrap_or(0))?;
         write_table(&features, self.output.as_deref(), common.force)
     }
 }
 
-fn features(machine: &Machine, states: &States, inputs: bool) -> Result<Table> {
-    let model = machine.at(1.0);
-    let mut states = states.clone();
-    let mut parts: Vec<Array2<f32>> = Vec::new();
+fn features(machine: &Machine, data: &Data, inputs: bool, seed: u64) -> Result<Table> {
     let mut columns = Vec::new();
     let hidden: Vec<usize> = machine.with_role(Role::Hidden).collect();
     if hidden.is_empty() {
         return Err(Failure::new("this machine has no hidden units, hence no features"));
     }
+    let (states, known) = (data.states(), data.known());
+    let parts = harmonium::judge::features(machine, states, known, inputs, seed, &mut || true)?;
     for l in hidden {
-        // Deeper layers see the means of those below, rounded to states: a mean-field pass upwards.
-        let below_known =
-            machine.couplings().iter().filter_map(|c| c.other(l)).all(|o| states.get(o).is_some());
-        if !below_known {
-            for c in machine.couplings().iter().filter_map(|c| c.other(l)) {
-                if states.get(c).is_none() {
-                    states.set(c, machine.layer(c).zeros(states.rows()));
-                }
-            }
-        }
         let m = &machine.members()[l];
-        parts.push(if inputs { model.inputs(l, &states)? } else { model.mean(l, &states)? });
-        states.set(l, model.mode(l, &states)?);
         let name = |i: usize| match m.layer.kind().columns() {
             1 => format!("{}{i}", m.name),
             q => format!("{}{}_{}", m.name, i / q, i % q),

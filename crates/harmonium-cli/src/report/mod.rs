@@ -56,29 +56,19 @@ pub(crate) fn sections(model: &Model, run: &Run, common: &Common) -> Result<Vec<
     let set = train::load(&mut config)?;
     tell("drawing samples");
     let seed = common.seed.or(config.train.seed).unwrap_or(0);
-    let chains = sample::chains(&model.machine, SAMPLES, sample::SWEEPS, seed)?;
-    let samples = model.layout.table(&model.machine, chains.states())?;
+    let sampled = sample::drawn(&model.machine, SAMPLES, sample::SWEEPS, seed)?;
+    let samples = model.layout.table(&model.machine, &sampled)?;
     let step = set.train.rows().div_ceil(SAMPLES).max(1);
     let rows = set.train.select(&(0..set.train.rows()).step_by(step).collect::<Vec<_>>())?;
     // What is missing would be drawn as zeros: figures show whole rows, where there are some.
     let whole = Rows::new(&model.machine, &model.layout, &rows, None)?;
-    let data = match whole.whole.is_empty() {
-        true => model.layout.states(&model.machine, &rows)?.0,
-        false => whole.states.into_owned(),
+    let data = match whole.complete() {
+        None => model.layout.states(&model.machine, &rows)?.0,
+        Some(whole) => whole.into_owned(),
     };
     let kept = run.kept().into_iter();
     let trajectory = kept.map(|(_, file)| model.checkpoint(&file)).collect::<Result<_>>()?;
-    let m = Material {
-        model,
-        run,
-        set,
-        rows,
-        data,
-        samples,
-        sampled: chains.states().clone(),
-        trajectory,
-        common,
-    };
+    let m = Material { model, run, set, rows, data, samples, sampled, trajectory, common };
     tell("likelihood along the run");
     let mut sections = vec![curves::section(&m)?];
     tell("weights and samples");

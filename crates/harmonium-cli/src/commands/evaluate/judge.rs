@@ -4,10 +4,11 @@ use crate::args::Common;
 use crate::error::{Failure, Result};
 use crate::model::Model;
 use crate::output::{duration, grouped, is_live, say};
+use harmonium::exact::whole_rows;
 use harmonium::judge::{Budget, Estimate, FreeEnergies, Gain, LogZParams};
 use harmonium::partition::{Progress, Verdict};
 use harmonium::train::{Data, Floor};
-use harmonium::{Machine, Role, States};
+use harmonium::{Bits, Machine, Role, States};
 use harmonium_data::Table;
 use harmonium_table::Layout;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -156,15 +157,15 @@ impl Evaluation {
 pub(crate) struct Rows<'a> {
     /// The machine, with the class among the hidden units where the rows have none.
     pub(crate) machine: Machine,
-    /// The rows without missing entries.
-    pub(crate) states: Cow<'a, States>,
-    /// Where they stand in the table.
+    /// The rows.
+    states: Cow<'a, States>,
+    /// For each layer, which entries are known; all when `None`.
+    known: Vec<Option<Bits>>,
+    /// The rows of which nothing is missing.
     pub(crate) whole: Vec<usize>,
-    /// Of the whole rows, what their log-likelihoods have more in the units of the table, and those of independent columns.
+    /// What their log-likelihoods have more in the units of the table, and those of independent columns.
     offsets: Option<Vec<f64>>,
     floor: Option<Vec<f64>>,
-    /// Rows of the table.
-    rows: usize,
     /// What is to be known about them.
     pub(crate) remark: Option<String>,
 }
@@ -172,17 +173,12 @@ pub(crate) struct Rows<'a> {
 impl<'a> Rows<'a> {
     /// The rows that a machine has learned from.
     pub(crate) fn of_data(machine: &Machine, data: &'a Data, floor: Option<&Floor>) -> Result<Self> {
-        let known = data.known().iter().enumerate().filter_map(|(l, k)| Some((l, k.clone()?)));
-        let whole = whole_rows(data.rows(), &known.collect::<Vec<_>>());
-        let states = match whole.len() < data.rows() {
-            true => Cow::Owned(data.states().select(&whole)),
-            false => Cow::Borrowed(data.states()),
-        };
-        let part = data.select(&whole);
-        let floor = floor.map(|f| f.log_probability(&part)).transpose()?;
-        let offsets = part.offsets().map(<[f64]>::to_vec);
-        let (machine, rows) = (machine.clone(), data.rows());
-        Ok(Self { machine, states, whole, offsets, floor, rows, remark: None })
+        let known = data.known().to_vec();
+        let whole = whole_rows(data.rows(), &known);
+        let states = Cow::Borrowed(data.states());
+        let floor = floor.map(|f| f.log_probability(data)).transpose()?;
+        let offsets = data.offsets().map(<[f64]>::to_vec);
+        Ok(Self { machine: machine.clone(), states, known, whole, offsets, floor, remark: None })
     }
 
     pub(crate) fn new(
@@ -197,7 +193,9 @@ impl<'a> Rows<'a> {
                  the Python package judges it (`Machine.load(file).evaluate(rows)`)",
             ));
         }
-        let (mut states, mut known) = layout.states(machine, table)?;
+        let (mut states, gaps) = layout.states(machine, table)?;
+        let mut known = vec![None; machine.len()];
+        gaps.into_iter().for_each(|(l, bits)| known[l] = Some(bits));
         let mut machine = machine.clone();
         let mut remark = None;
         let labelled = table.labels().is_some_and(|y| (0..table.rows()).any(|r| y.get(r).is_some()));
@@ -206,20 +204,31 @@ impl<'a> Rows<'a> {
             members[l].role = Role::Hidden;
             machine = Machine::new(members, machine.couplings().to_vec())?;
             states.take(l);
-            known.retain(|(k, _)| *k != l);
+            known[l] = None;
             remark = Some("the rows have no labels: this is ln p(v), summed over the classes".into());
         }
         let whole = whole_rows(table.rows(), &known);
-        if whole.len() < table.rows() {
-            states = states.select(&whole);
+        let mut data = Data::new(states);
+        for (l, known) in known.iter().enumerate() {
+            if let Some(known) = known {
+                data = data.with_known(l, known.clone())?;
+            }
         }
-        let mut part = Data::new(states);
-        let offsets = layout.log_slopes(part.states(), part.known());
-        part = part.with_offsets(offsets)?;
+        let offsets = layout.log_slopes(data.states(), data.known());
+        data = data.with_offsets(offsets)?;
         // The floor of a class machine knows labels; without them there is none.
-        let floor = floor.filter(|_| remark.is_none()).map(|f| f.log_probability(&part)).transpose()?;
-        let (offsets, states) = (part.offsets().map(<[f64]>::to_vec), Cow::Owned(part.into_states()));
-        Ok(Self { machine, states, whole, offsets, floor, rows: table.rows(), remark })
+        let floor = floor.filter(|_| remark.is_none()).map(|f| f.log_probability(&data)).transpose()?;
+        let (offsets, states) = (data.offsets().map(<[f64]>::to_vec), Cow::Owned(data.into_states()));
+        Ok(Self { machine, states, known, whole, offsets, floor, remark })
+    }
+
+    /// The rows of which nothing is missing, where there are some.
+    pub(crate) fn complete(&self) -> Option<Cow<'_, States>> {
+        match self.whole.len() {
+            0 => None,
+            n if n == self.states.rows() => Some(Cow::Borrowed(&*self.states)),
+            _ => Some(Cow::Owned(self.states.select(&self.whole))),
+        }
     }
 
     /// The likelihood of the rows, which are called `name`.
@@ -231,17 +240,12 @@ impl<'a> Rows<'a> {
         heard: &mut dyn FnMut(Progress),
     ) -> Result<Evaluation> {
         let start = Instant::now();
-        if self.whole.is_empty() {
-            return Err(Failure::new(format!(
-                "{name}: every row has a missing entry, and a likelihood needs whole rows; fill them with `harmonium complete`"
-            )));
-        }
-        let z = estimate(&self.machine, Some(&self.states), effort, common, heard)?;
+        let z = estimate(&self.machine, self.complete().as_deref(), effort, common, heard)?;
         let (seed, bar) = (common.seed.unwrap_or(0), Bar::new("F(v)", common));
         let mut observer = |p: Progress| bar.show(&p);
-        let (machine, states) = (&self.machine, &self.states);
+        let (machine, states, known) = (&self.machine, &self.states, &self.known);
         let mut l =
-            harmonium::judge::log_likelihood(machine, states, &[], None, &z, seed, &mut observer)?;
+            harmonium::judge::log_likelihood(machine, states, known, None, &z, seed, &mut observer)?;
         if let Some(offsets) = &self.offsets {
             l = l.in_units(offsets, None)?;
         }
@@ -249,9 +253,11 @@ impl<'a> Rows<'a> {
             l = l.above(floor, None)?;
         }
         l.reasons.extend(self.remark);
-        if self.whole.len() < self.rows {
-            let (gaps, rows) = (self.rows - self.whole.len(), self.rows);
-            l.reasons.push(format!("{gaps} of {rows} rows have missing entries and were left out"));
+        let (gaps, rows) = (l.rows.len() - self.whole.len(), l.rows.len());
+        if gaps > 0 {
+            l.reasons.push(format!(
+                "{gaps} of {rows} rows have missing entries and count with ln p of what is known of them"
+            ));
         }
         Ok(Evaluation {
             mean: l.mean,
@@ -275,10 +281,9 @@ impl<'a> Rows<'a> {
     /// F(v) of each row.
     pub(crate) fn free_energies(&self, common: &Common) -> Result<FreeEnergies> {
         let (seed, bar) = (common.seed.unwrap_or(0), Bar::new("F(v)", common));
-        let f = harmonium::judge::free_energies(&self.machine, &self.states, &[], seed, &mut |p| {
-            bar.show(&p)
-        });
-        Ok(f?)
+        let mut observer = |p: Progress| bar.show(&p);
+        let (machine, known) = (&self.machine, &self.known);
+        Ok(harmonium::judge::free_energies(machine, &self.states, known, seed, &mut observer)?)
     }
 }
 
@@ -361,10 +366,4 @@ pub(crate) fn judge(
 ) -> Result<Evaluation> {
     let rows = Rows::new(machine, &model.layout, table, model.floor.as_ref())?;
     rows.judge(name, effort, common, &mut |_| {})
-}
-
-/// Rows without missing entries.
-pub(super) fn whole_rows(rows: usize, known: &[(usize, harmonium::Bits)]) -> Vec<usize> {
-    let whole = |r: usize| known.iter().all(|(_, bits)| (0..bits.cols()).all(|j| bits.get(r, j)));
-    (0..rows).filter(|&r| whole(r)).collect()
 }

@@ -1,9 +1,8 @@
 //! Whether chains forget their start, and whether samples resemble the data.
 
-use super::judge::{Rows, whole_rows};
+use super::judge::Rows;
 use crate::error::Result;
 use crate::model::Model;
-use harmonium::estimate::label_probabilities;
 use harmonium::judge::{self, Adversarial, Duplicates, Equilibrium, MomentMatch};
 use harmonium::partition::{self, Verdict};
 use harmonium::{Role, States};
@@ -38,11 +37,9 @@ struct Classes {
 impl Classes {
     fn new(model: &Model, table: &Table) -> Result<Option<Self>> {
         let (Some(l), Some(labels)) = (model.layout.labels, table.labels()) else { return Ok(None) };
-        let (states, known) = model.layout.states(&model.machine, table)?;
-        let rows = whole_rows(table.rows(), &known);
-        let p = label_probabilities(&model.machine.at(1.0), l, &states.select(&rows))?;
+        let (p, _) = crate::commands::classify::posterior(model, l, table, 0)?;
         let told =
-            p.rows().into_iter().zip(&rows).filter_map(|(p, &r)| Some((p, labels.get(r)? as usize)));
+            p.rows().into_iter().enumerate().filter_map(|(r, p)| Some((p, labels.get(r)? as usize)));
         let told: Vec<(bool, f64)> =
             told.map(|(p, y)| (p.iter().all(|&q| q <= p[y]), p[y].max(1e-300).ln())).collect();
         let n = told.len() as f64;
@@ -65,18 +62,20 @@ struct Samples {
 }
 
 impl Quality {
-    pub(super) fn new(model: &Model, table: &Table, seed: u64) -> Result<Self> {
+    /// `None` where every row has a gap: samples can be held against whole rows only.
+    pub(super) fn new(model: &Model, table: &Table, seed: u64) -> Result<Option<Self>> {
         let rows = Rows::new(&model.machine, &model.layout, table, None)?;
-        let (machine, data) = (&rows.machine, spread(&rows.states, COMPARED));
+        let Some(whole) = rows.complete() else { return Ok(None) };
+        let (machine, data) = (&rows.machine, spread(&whole, COMPARED));
         let sweeps = crate::commands::sample::SWEEPS;
-        let drawn = crate::commands::sample::chains(machine, data.rows().max(100), sweeps, seed)?;
-        let drawn = drawn.states();
+        let drawn = crate::commands::sample::drawn(machine, data.rows().max(100), sweeps, seed)?;
+        let drawn = &drawn;
         // The rows that the machine has seen, where the run knows them: copies of these are what memory would show.
         let train = model.run.as_ref().and_then(|run| {
             let mut config = crate::config::Config::read(&run.config()).ok()?;
             let set = crate::commands::train::load(&mut config).ok()?;
-            let mut train =
-                Rows::new(&model.machine, &model.layout, &set.train, None).ok()?.states.into_owned();
+            let train = Rows::new(&model.machine, &model.layout, &set.train, None).ok()?;
+            let mut train = train.complete()?.into_owned();
             machine.with_role(Role::Hidden).for_each(|l| drop(train.take(l)));
             Some(train)
         });
@@ -91,7 +90,7 @@ impl Quality {
         let pseudo = judge::pseudo_log_likelihood(machine, &data).ok();
         let pseudo = pseudo.map(|p| p.iter().sum::<f64>() / p.len().max(1) as f64);
         let gap = train.and_then(|train| judge::free_energy_gap(machine, &train, &data).ok());
-        Ok(Self { chains, samples, pseudo, gap, classes: Classes::new(model, table)? })
+        Ok(Some(Self { chains, samples, pseudo, gap, classes: Classes::new(model, table)? }))
     }
 
     /// What it adds to the object of `evaluate --json`.

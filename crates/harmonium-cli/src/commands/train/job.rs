@@ -277,8 +277,8 @@ impl Job {
             return Ok(None);
         }
         let seed = common.seed.or(self.config.train.seed).unwrap_or(0);
-        let states = sample::chains(machine, 100, sample::SWEEPS, seed)?;
-        let table = self.layout.table(machine, states.states())?;
+        let states = sample::drawn(machine, 100, sample::SWEEPS, seed)?;
+        let table = self.layout.table(machine, &states)?;
         let Some(images) = picture::images(&table, 0..table.rows()) else { return Ok(None) };
         let png = crate::commands::data::grid_png(&images);
         run::write(&self.run.samples(), true, &png)?;
