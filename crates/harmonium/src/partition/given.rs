@@ -16,6 +16,7 @@ use crate::{Bits, Clamp, Clamps, Machine, Real, Result, States};
 ///
 /// # Errors
 /// A machine that cannot be normalised, a conditioning layer that is not given, fewer than two copies.
+#[allow(clippy::too_many_arguments)]
 pub fn ais_given<T: Real>(
     machine: &Machine<T>,
     base: &Base<T>,

@@ -145,11 +145,14 @@ impl<T: Real> Sampler<T> {
     }
 }
 
+/// Layers and their units.
+type Places = Vec<(usize, Vec<usize>)>;
+
 /// Independent draws from the exact distributions of rows.
 struct Exactly<T: Real> {
     states: States<T>,
     /// Distributions, the rows that follow each, and the layers and units that they are of.
-    tables: Vec<(Draws, Vec<usize>, Vec<(usize, Vec<usize>)>)>,
+    tables: Vec<(Draws, Vec<usize>, Places)>,
     seed: u64,
     drawn: u64,
 }
