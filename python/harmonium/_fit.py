@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from . import _core, _settings
 from ._inputs import as_array, is_sparse
 from ._machine import Machine
-from ._table import SchemaLike, Table, is_frame, read, table
+from ._table import Schema, SchemaLike, Table, is_frame, read, table
 from ._units import Layer, LayerLike, as_layer, units
 
 
@@ -64,10 +65,23 @@ def build(
             core = _core.build(text, None, [], _settings.text(info))
     made = Machine._of(core)
     if isinstance(found, Table):
-        made.details["schema"] = found.schema.to_json()
+        made.details["schema"] = _measured(found).to_json()
         if found.memory is not None:
             made.details["frame"] = _settings.text(found.memory)
     return made
+
+
+def _measured(table: Table) -> Schema:
+    """The schema with a transform for every real column, chosen on the rows of the table."""
+    columns = list(table.schema.columns)
+    for places, block, known in zip(table.schema.groups(), table.blocks, table.known):
+        if columns[places[0]].kind != "real":
+            continue
+        x = np.asarray(block, dtype=np.float64)
+        maps = _core.fit_transforms(np.ascontiguousarray(x if known is None else np.where(known, x, np.nan)))
+        for place, found in zip(places, maps):
+            columns[place] = replace(columns[place], transform=columns[place].transform or found)
+    return replace(table.schema, columns=tuple(columns))
 
 
 def _histograms(table: Table) -> list[list[dict[int, int]]]:

@@ -52,15 +52,31 @@ def rows(
     places = {layer: place for place, layer in enumerate(machine.layers)}
     prepared = []
     count: int | None = None
+    offsets = None
     for layer, (what, x) in parts.items():
         chunks, known, found = _chunks(x, what, machine.layers[layer].n, missing)
         if count is not None and found != count:
             raise ValueError(f"{what}: expected {count} rows, as the layers before it have, got {found}")
         count = found
+        maps = machine._maps(layer)
+        if maps is not None:
+            chunks, slopes = _in_units(maps, chunks, known)
+            offsets = slopes if offsets is None else offsets + slopes
         prepared.append((places[layer], what, chunks, known))
     if count == 0:
         raise ValueError(f"{name}: expected at least one row, got none")
-    return _core.Rows(machine._core, prepared, _weights(weights, count), soft)
+    return _core.Rows(machine._core, prepared, _weights(weights, count), soft, None if offsets is None else offsets.tolist())
+
+
+def _in_units(
+    maps: list[str | None], chunks: Iterable[npt.NDArray[Any]], known: Known | None
+) -> tuple[list[npt.NDArray[Any]], npt.NDArray[np.float64]]:
+    """Measured columns as the units see them, and what log-likelihoods of the rows have more in the user's units."""
+    x = np.concatenate([np.asarray(chunk, dtype=np.float64) for chunk in chunks])
+    if known is not None:
+        x = np.where(known, x, np.nan)
+    z, slopes = _core.to_units(maps, np.ascontiguousarray(x))
+    return [z], np.asarray(slopes)
 
 
 def _typed(machine: Parts, data: Any, name: str, wanted: list[str], weights: Any) -> tuple[Any, Any]:

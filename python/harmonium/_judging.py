@@ -129,10 +129,11 @@ class Judging(Parts):
         """
         rows = _inputs.rows(self, X, "X", missing=True, weights=sample_weight)
         workers = resolve(threads)
+        floor = self._details.get("floor")
         if any(x.role == "condition" for x in self._layers.values()):
-            return LogLikelihood._of(_core.log_likelihood(self._core, rows, None, seed, workers), None)
+            return LogLikelihood._of(_core.log_likelihood(self._core, rows, None, floor, seed, workers), None)
         z = log_z or self._log_z(rows, std_err, chains, time_budget, seed, threads, effort)
-        return LogLikelihood._of(_core.log_likelihood(self._core, rows, z._found, seed, workers), z)
+        return LogLikelihood._of(_core.log_likelihood(self._core, rows, z._found, floor, seed, workers), z)
 
     def pseudo_log_likelihood(self, X: Any, *, threads: int | None = None) -> Floats:
         """Sum over units of ln p(unit | all other units), exactly, of each row.

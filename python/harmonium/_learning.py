@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -209,8 +210,13 @@ class Learning(Parts):
         self.last_run = Run(
             report["updates"], report["reason"], report["seconds"], report["settings"], report["history"], Checkpoint(found)
         )
+        if report["floor"] is not None:
+            self._details["floor"] = report["floor"]
         if raised is not None:
             raise raised
+        if report["gave_up"]:
+            what = f"training gave up: {report['reason']}; try fewer hidden units, a smaller learning_rate or estimator='pt'"
+            warnings.warn(what, RuntimeWarning, stacklevel=3)
         return self.last_run
 
     def _bare_run(self, rows: _core.Rows, callback: Callable[..., Any] | None, every: int, **settings: Any) -> Run:

@@ -172,6 +172,23 @@ class Parts:
         """What the model file says of where the machine comes from; may be changed."""
         return self._details
 
+    def _maps(self, layer: str) -> list[str | None] | None:
+        """The transforms of the columns of a visible layer of measured columns, where there are some."""
+        schema = self.schema
+        if schema is None or not any(c.transform for c in schema.columns):
+            return None
+        names = [x for x in self.visible if x != "y" or len(self.visible) == len(schema.groups())]
+        for name, places in zip(names, schema.groups()):
+            maps = [schema.columns[place].transform for place in places]
+            if name == layer and any(maps):
+                return maps
+        return None
+
+    def _measured(self, layer: str, values: Any) -> Any:
+        """The values of a layer in the numbers of the table that the machine was made for."""
+        maps = self._maps(layer)
+        return values if maps is None else _core.from_units(maps, np.ascontiguousarray(values, dtype=np.float64))
+
     @property
     def schema(self) -> Schema | None:
         """What the columns of the visible layers are, where the machine was made for a table."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -75,27 +76,39 @@ class LogLikelihood:
     sampling_err: float = field(repr=False)
     #: The ln Z that was used; ``None`` for conditional machines, which have one for each row.
     log_z: LogZ | None = field(repr=False)
+    #: Mean ln p(v) of independent columns on the same rows, where the machine knows the data it was trained on.
+    floor: float | None = None
+    #: ``mean`` minus ``floor``, and its standard error from the finite data.
+    gain: float | None = None
+    gain_err: float | None = field(default=None, repr=False)
 
     @classmethod
     def _of(cls, text: str, z: LogZ | None) -> LogLikelihood:
         x = json.loads(text)
         ends = x["interval"]
         rows = np.array(x["rows"], dtype=np.float64)
+        gain = x["gain"] or {}
+        if x["verdict"] in ("diverged", "worse than independent columns"):
+            warnings.warn(f"this model must not be used: {x['verdict']} ({x['reasons'][0]})", RuntimeWarning, stacklevel=3)
+        mean = float("nan") if x["mean"] is None else x["mean"]
         return cls(
-            x["mean"], ends["lower"], ends["upper"], x["verdict"], x["reasons"], rows, x["sampling_err"], z
-        )
+            mean, ends["lower"], ends["upper"], x["verdict"], x["reasons"], rows, x["sampling_err"], z,
+            gain.get("floor"), gain.get("value"), gain.get("std_err"),
+        )  # fmt: skip
 
     def __float__(self) -> float:
         return self.mean
 
     def __str__(self) -> str:
         why = "; ".join(self.reasons)
-        return f"{self.mean:.4f} nats per row, 95 %: {self.lower:.4f} to {self.upper:.4f}, {self.verdict} ({why})"
+        gain = "" if self.gain is None else f", {self.gain:+.4f} against independent columns"
+        return f"{self.mean:.4f} nats per row, 95 %: {self.lower:.4f} to {self.upper:.4f}{gain}, {self.verdict} ({why})"
 
     def _repr_html_(self) -> str:
         rows = [
             ("mean", f"{self.mean:.4f} nats per row"),
             ("95 %", f"{self.lower:.4f} … {self.upper:.4f}"),
+            ("against independent columns", "" if self.gain is None else f"{self.gain:+.4f}"),
             ("rows", len(self.rows)),
             ("verdict", self.verdict),
             ("reasons", "; ".join(self.reasons)),

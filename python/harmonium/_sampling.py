@@ -179,7 +179,7 @@ class Sampling(Parts):
             rows = walk.rows(self._core)
             for place, (name, info) in enumerate(self._layers.items()):
                 if everything or info.role == "visible":
-                    parts[name].append(rows.values(place))
+                    parts[name].append(self._measured(name, rows.values(place)))
             if everything:
                 parts["energy"].append(self._core.energy(rows, workers))
             drawn += count
@@ -320,7 +320,7 @@ class Sampling(Parts):
     ) -> dict[str, Array]:  # fmt: skip
         """The values of the visible layers with what is not known filled."""
         places = {name: self._place(name) for name in known}
-        out: dict[str, Array] = {name: np.asarray(rows.values(places[name]), dtype=np.float64) for name in known}
+        out: dict[str, Array] = {name: np.asarray(self._measured(name, rows.values(places[name])), dtype=np.float64) for name in known}
         gaps = np.zeros(len(rows), dtype=bool)
         for k in known.values():
             if k is not None:
@@ -336,7 +336,7 @@ class Sampling(Parts):
             if known_here is None:
                 continue
             drawn = last.values(place)[: which.size]
-            filled = drawn if fill == "sample" else _best(self._layers[name], mean)
+            filled = self._measured(name, drawn if fill == "sample" else _best(self._layers[name], mean))
             wanted = ~known_here[which]
             block = out[name][which]
             block[wanted] = filled[wanted]

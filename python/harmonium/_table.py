@@ -39,6 +39,8 @@ class Column:
     binarize: str | None = None
     #: How numbers are written in text: ``"%Y-%m-%d"``, ``"$1,234.56"``, ``"whole"``; ``None`` as programs write them.
     format: str | None = None
+    #: How a machine sees the numbers of a real column; chosen on the rows it is made for.
+    transform: str | None = None
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,8 @@ class Schema:
     def to_json(self) -> str:
         """The schema as it is kept in a model file: neighbours that differ only in their number are one entry."""
         columns = [
-            {"name": c.name, "kind": c.kind, "categories": c.categories, "binarize": c.binarize, "format": c.format}
+            {"name": c.name, "kind": c.kind, "categories": c.categories, "binarize": c.binarize, "format": c.format,
+             "transform": c.transform}  # fmt: skip
             for c in self.columns
         ]
         return _core.pack_schema(json.dumps({"shape": self.shape, "columns": columns}))
@@ -87,7 +90,8 @@ class Schema:
         """The schema of the JSON of all its columns."""
         raw = json.loads(text)
         columns = [
-            Column(c["name"], c["kind"], tuple(c["categories"]), c["binarize"], c["format"]) for c in raw["columns"]
+            Column(c["name"], c["kind"], tuple(c["categories"]), c["binarize"], c["format"], c["transform"])
+            for c in raw["columns"]
         ]
         return cls(tuple(columns), None if raw["shape"] is None else (raw["shape"][0], raw["shape"][1]))
 

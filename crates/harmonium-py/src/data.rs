@@ -3,10 +3,10 @@
 use crate::error::{refuse, value};
 use crate::machine::Machine;
 use harmonium::io::LayerInfo;
-use harmonium_data::{Dataset, Given, Labels, Overrides, Place, ReadOptions, Schema, Values};
+use harmonium_data::{Dataset, Given, Labels, Overrides, Place, ReadOptions, Schema, Transform, Values};
 use harmonium_table::{Histogram, Visible, schema_from_json, schema_to_json};
 use ndarray::Array2;
-use numpy::{IntoPyArray, PyArray2, PyReadonlyArray1};
+use numpy::{IntoPyArray, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use serde_json::json;
@@ -147,6 +147,7 @@ fn columns(schema: &Schema) -> String {
         json!({
             "name": c.name, "kind": c.kind.name(), "categories": c.categories[..],
             "binarize": c.binarize.map(|b| b.to_string()),
+            "transform": c.transform.map(|t| t.to_string()),
             "format": Some(&c.format).filter(|f| !f.is_plain()).map(ToString::to_string),
         })
     });
@@ -185,4 +186,50 @@ pub(crate) fn build(
         (None, None) => Ok(vec![]),
     });
     Ok(made.map_err(refuse)?.into())
+}
+
+fn parse_maps(maps: Vec<Option<String>>) -> PyResult<Vec<Option<Transform>>> {
+    let parse = |t: String| t.parse().map_err(|e: String| value("transform", e));
+    maps.into_iter().map(|t| t.map(parse).transpose()).collect()
+}
+
+/// The transform of each column of real numbers, NaN where one is missing.
+#[pyfunction]
+pub(crate) fn fit_transforms(x: PyReadonlyArray2<'_, f64>) -> Vec<String> {
+    let columns = x.as_array();
+    columns.columns().into_iter().map(|c| Transform::fit(c.iter().copied()).to_string()).collect()
+}
+
+/// The columns as units see them, NaN where they are missing, and of each row the sum of $\ln(dz/dx)$ over what is known.
+#[pyfunction]
+pub(crate) fn to_units<'py>(
+    py: Python<'py>,
+    maps: Vec<Option<String>>,
+    x: PyReadonlyArray2<'py, f64>,
+) -> PyResult<(Bound<'py, PyArray2<f32>>, Vec<f64>)> {
+    let (maps, x) = (parse_maps(maps)?, x.as_array());
+    let z = Array2::from_shape_fn(x.dim(), |(r, j)| match maps[j] {
+        _ if x[[r, j]].is_nan() => f32::NAN,
+        Some(map) => (map.forward(x[[r, j]]) as f32).clamp(f32::MIN, f32::MAX),
+        None => x[[r, j]] as f32,
+    });
+    // As the command line has them: of the numbers that the machine sees.
+    let slope = |(j, &z): (usize, &f32)| {
+        maps[j].filter(|_| !z.is_nan()).map_or(0.0, |map| map.log_slope(map.inverse(f64::from(z))))
+    };
+    let slopes = z.rows().into_iter().map(|row| row.iter().enumerate().map(slope).sum()).collect();
+    Ok((z.into_pyarray(py), slopes))
+}
+
+/// The columns in the numbers of the table.
+#[pyfunction]
+pub(crate) fn from_units<'py>(
+    py: Python<'py>,
+    maps: Vec<Option<String>>,
+    z: PyReadonlyArray2<'py, f64>,
+) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    let (maps, z) = (parse_maps(maps)?, z.as_array());
+    let x =
+        Array2::from_shape_fn(z.dim(), |(r, j)| maps[j].map_or(z[[r, j]], |map| map.inverse(z[[r, j]])));
+    Ok(x.into_pyarray(py))
 }

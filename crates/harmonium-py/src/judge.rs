@@ -7,6 +7,7 @@ use crate::work::{Link, whole};
 use harmonium::exact::whole_rows;
 use harmonium::judge::{self, Budget, Estimate, LogZParams};
 use harmonium::partition::Progress;
+use harmonium::train::Floor;
 use harmonium::{Result, Role, States};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
@@ -69,18 +70,29 @@ pub(crate) fn log_likelihood(
     machine: &Machine,
     data: &Rows,
     log_z: Option<&LogZ>,
+    floor: Option<&str>,
     seed: u64,
     threads: usize,
 ) -> PyResult<String> {
     let machine = &*machine.inner;
+    // One that cannot be read is no reason to withhold the likelihood.
+    let floor: Option<Floor> = floor.and_then(|text| serde_json::from_str(text).ok());
     let likelihood = whole(py, threads, |link| {
         let (states, known, wts) = (data.states(), data.data.known(), data.wts());
         let mut observer = observer(link);
-        match log_z {
+        let found = match log_z {
             Some(z) => {
                 judge::log_likelihood(machine, states, known, wts, &z.estimate, seed, &mut observer)
             }
             None => judge::conditional_log_likelihood(machine, states, known, wts, seed, &mut observer),
+        }?;
+        let found = match data.data.offsets() {
+            Some(offsets) => found.in_units(offsets, wts)?,
+            None => found,
+        };
+        match &floor {
+            Some(floor) => found.above(&floor.log_probability(&data.data)?, wts),
+            None => Ok(found),
         }
     })?;
     Ok(text(&likelihood))

@@ -34,6 +34,9 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(data::pack_schema, m)?)?;
     m.add_function(wrap_pyfunction!(data::unpack_schema, m)?)?;
     m.add_function(wrap_pyfunction!(data::build, m)?)?;
+    m.add_function(wrap_pyfunction!(data::fit_transforms, m)?)?;
+    m.add_function(wrap_pyfunction!(data::to_units, m)?)?;
+    m.add_function(wrap_pyfunction!(data::from_units, m)?)?;
     m.add_function(wrap_pyfunction!(chains::marginals, m)?)?;
     m.add_function(wrap_pyfunction!(train::plan, m)?)?;
     m.add_function(wrap_pyfunction!(train::train, m)?)?;

@@ -261,6 +261,8 @@ impl Machine {
             true => exact.log_probability_known(rows.states(), rows.data.known()),
             false => exact.log_probability(rows.states()),
         })?;
+        let offset = |r: usize| rows.data.offsets().map_or(0.0, |o| o[r]);
+        let x: Vec<f64> = x.into_iter().enumerate().map(|(r, x)| x + offset(r)).collect();
         Ok(x.into_pyarray(py))
     }
 

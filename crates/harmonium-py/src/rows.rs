@@ -42,12 +42,13 @@ impl Rows {
 impl Rows {
     /// `soft` says whether values between 0 and 1 may stand for bits of visible layers.
     #[new]
-    #[pyo3(signature = (machine, layers, weights, soft=false))]
+    #[pyo3(signature = (machine, layers, weights, soft=false, offsets=None))]
     fn py_new(
         machine: &Machine,
         layers: Vec<Part<'_>>,
         weights: Option<Vec<f64>>,
         soft: bool,
+        offsets: Option<Vec<f64>>,
     ) -> PyResult<Self> {
         let mut batches: Vec<(usize, Batch<f32>, Option<Bits>)> = Vec::new();
         for (l, name, parts, known) in layers {
@@ -81,6 +82,9 @@ impl Rows {
         }
         if let Some(weights) = weights {
             data = data.with_weights(weights).map_err(raise)?;
+        }
+        if let Some(offsets) = offsets {
+            data = data.with_offsets(offsets).map_err(raise)?;
         }
         Ok(Self::new(&machine.inner, data))
     }

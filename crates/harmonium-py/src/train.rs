@@ -4,7 +4,9 @@ use crate::error::{raise, refuse, value};
 use crate::machine::Machine;
 use crate::rows::Rows;
 use crate::work::{Link, run};
-use harmonium::train::{Control, Data, Event, Observer, Outcome, TrainParams, Trainer, event_object};
+use harmonium::train::{
+    Control, Data, Event, Floor, Observer, Outcome, TrainParams, Trainer, event_object,
+};
 use harmonium::{Archive, Result};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -129,7 +131,9 @@ pub(crate) fn train(
             history: Vec::new(),
         };
         let outcome = trainer.run(&mut [&mut watch])?;
-        let report = report(&outcome, watch);
+        let mut report = report(&outcome, watch);
+        report["gave_up"] = json!(trainer.gave_up());
+        report["floor"] = json!(serde_json::to_string(&Floor::new(&machine.inner, &data.data)?).ok());
         Ok((trainer.result(), trainer.checkpoint(), report))
     })?;
     let result: harmonium_table::Result<_> = result;

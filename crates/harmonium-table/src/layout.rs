@@ -257,6 +257,16 @@ impl Layout {
         sums
     }
 
+    /// What the unit of the column at this place makes of a number of the table.
+    pub fn seen(&self, place: usize, x: f64) -> f64 {
+        self.schema.columns[place].transform.map_or(x, |map| map.forward(x))
+    }
+
+    /// The number of the table for a value of the unit of the column at this place.
+    pub fn measured(&self, place: usize, z: f64) -> f64 {
+        self.schema.columns[place].transform.map_or(z, |map| map.inverse(z))
+    }
+
     /// Place of the label column in the schema.
     pub fn label_column(&self) -> Option<usize> {
         self.schema.columns.iter().position(|c| c.kind == hd::Kind::Label)

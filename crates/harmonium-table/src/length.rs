@@ -11,7 +11,7 @@ fn folds(rows: usize) -> usize {
 }
 
 /// Evaluations of each run.
-const EVALUATIONS: u64 = 40;
+const EVALUATIONS: u64 = 80;
 
 /// Parts of the evaluations of a run after which one that no longer improves is broken off.
 const PATIENCE: usize = 4;

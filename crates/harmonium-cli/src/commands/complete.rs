@@ -117,14 +117,11 @@ impl CompleteArgs {
                         How::Sample => drawn[[i, j]],
                         How::Best => best(kind, &mean),
                     };
-                    set(&mut block.values, r, j, schema.columns[block.columns[j]].format.nearest(x));
+                    let place = block.columns[j];
+                    let number = schema.columns[place].format.nearest(layout.measured(place, x));
+                    set(&mut block.values, r, j, number);
                     let p = probability(kind, &mean, x);
-                    filled.push(Filled {
-                        row: r,
-                        place: block.columns[j],
-                        value: String::new(),
-                        probability: p,
-                    });
+                    filled.push(Filled { row: r, place, value: String::new(), probability: p });
                 }
             }
         }

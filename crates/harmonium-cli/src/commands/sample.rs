@@ -246,7 +246,7 @@ fn parse_clamp(machine: &Machine, layout: &Layout, text: &str) -> Result<(usize,
     });
     let number = code.or(columns[place].format.read(value).filter(|_| categories.is_empty()));
     match number.filter(|&x| kind.allows(x)) {
-        Some(x) => Ok((l, unit, x)),
+        Some(x) => Ok((l, unit, layout.seen(place, x))),
         None => {
             let expected = match categories.is_empty() {
                 true => kind.allowed(),

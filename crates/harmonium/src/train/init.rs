@@ -95,8 +95,28 @@ pub(super) fn from_data<T: Real>(
     }
     for c in 0..machine.couplings().len() {
         draw_weights(machine, c, std, seed);
+        scale_weights(machine, data, c)?;
     }
     couple_measured(machine, data)
+}
+
+/// Divides the weights of units whose values spread by more than one by that spread: what they say to others is then as
+/// faint as what a bit says.
+fn scale_weights<T: Real>(machine: &mut Machine<T>, data: &Data<T>, c: usize) -> Result<()> {
+    let (a, b) = machine.couplings()[c].ends();
+    for (l, rows) in [(a, true), (b, false)] {
+        if machine.role(l) == Role::Hidden || machine.layer(l).kind().form() == Form::Bits {
+            continue;
+        }
+        let m = Marginals::new(machine, data, l)?;
+        for j in 0..m.sum.len() {
+            let scale = T::of(1.0 / m.variance(j).sqrt().max(1.0));
+            let w = machine.coupling_mut(c).w_mut();
+            let mut lane = if rows { w.row_mut(j) } else { w.column_mut(j) };
+            lane.mapv_inplace(|w| w * scale);
+        }
+    }
+    Ok(())
 }
 
 /// Measured columns that are coupled to each other start as one normal distribution.
