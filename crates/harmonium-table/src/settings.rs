@@ -3,7 +3,7 @@
 use crate::length::best_length;
 use crate::{LABELS, Result, is_class};
 use harmonium::estimate::{Estimator, LabelsParams};
-use harmonium::train::{Data, Optimiser, TrainParams, Trainer};
+use harmonium::train::{Data, Init, Optimiser, TrainParams, Trainer};
 use harmonium::units::Form;
 use harmonium::{Machine, Role};
 use std::time::Instant;
@@ -11,6 +11,9 @@ use std::time::Instant;
 /// Weights up to which an update costs next to nothing, and how many updates such a machine gets.
 const SMALL: usize = 20_000;
 const PATIENT: u64 = 20_000;
+
+/// Standard deviation of the weights that a run starts with where nothing is said.
+const STD: f64 = 0.01;
 
 /// Rows up to which the length of a run is chosen by cross-validation: of bits, of other columns; and fewest rows that can
 /// be cut into parts.
@@ -56,6 +59,10 @@ pub fn settings(
     if free && !hybrid && time_budget.is_none() && is_short_of_rows(machine, data) {
         let length = best_length(&params, machine, data, stopped)?;
         params.stop_after = length.filter(|&u| Some(u) < params.updates);
+        if length == Some(0) && params.init == (Some(Init::Data { std: STD })) {
+            // What is not trained needs no random weights, which only cost likelihood.
+            params.init = Some(Init::Data { std: 0.0 });
+        }
     }
     Ok(params)
 }

@@ -89,10 +89,10 @@ fn the_likelihood_is_the_same_in_all_coordinates() {
         let mut t = Trainer::new(machine(), plan, &d).unwrap();
         t.run(&mut []).unwrap();
         let exact = t.machine().exact().log_likelihood(d.states(), None).unwrap();
-        let expressed = t.coordinates().express(t.machine());
+        let expressed = t.coordinates().express(&t.machine());
         let naive = log_likelihood(&expressed, &t, &bits(40));
         assert!((exact - naive).abs() < 1e-9, "{form:?}: {exact} {naive}");
-        let mut restored = t.coordinates().restore(t.machine(), &expressed);
+        let mut restored = t.coordinates().restore(&t.machine(), &expressed);
         restored.add(-1.0, &t.machine().parameters());
         assert!(restored.norm() < 1e-12, "{form:?}");
         if form != Form::Plain {

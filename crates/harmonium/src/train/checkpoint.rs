@@ -34,6 +34,7 @@ impl<'d, T: Real> Trainer<'d, T> {
         below("coordinates", &|a| self.coordinates.save(a));
         below("optimiser", &|a| self.stepper.save(a));
         below("best", &|a| self.best.save(a));
+        below("safe", &|a| self.safe.save(a));
         archive
     }
 
@@ -64,6 +65,8 @@ impl<'d, T: Real> Trainer<'d, T> {
         run.coordinates.load(&archive.below("coordinates"))?;
         run.stepper.load(&archive.below("optimiser"))?;
         run.best = Best::load(&archive.below("best"), &parameters)?;
+        // Checkpoints of older versions have none.
+        run.safe = Best::load(&archive.below("safe"), &parameters).unwrap_or_else(|_| Best::new());
         let damaged = |name: &str| Error::shape(format!("archive entry {name}"), 2, "other");
         let [update, undone] = archive.u64s("counters")?[..] else {
             return Err(damaged("counters"));

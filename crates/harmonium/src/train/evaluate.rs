@@ -57,9 +57,7 @@ impl Quality {
             quality.free_energy = Some(mean(&f, data.wts()));
             quality.pseudo_likelihood = pseudo_likelihood(machine, data, &f, seed)?;
             if quality.score().is_none() && !conditional {
-                quality.estimate = annealed_log_z(machine, data, seed)
-                    .ok()
-                    .map(|z| data.mean_offset() - mean(&f, data.wts()) - z);
+                quality.estimate = annealed_likelihood(machine, data, seed);
             }
         }
         Ok(quality)
@@ -69,6 +67,20 @@ impl Quality {
     pub(super) fn score(&self) -> Option<f64> {
         self.log_likelihood.or(self.estimate).or(self.pseudo_likelihood)
     }
+}
+
+/// Mean log-likelihood with ln Z from a short annealing, which leans upwards; `None` where F cannot be had.
+pub(super) fn annealed_likelihood<T: Real>(
+    machine: &Machine<T>,
+    data: &Data<T>,
+    seed: u64,
+) -> Option<f64> {
+    if data.is_missing() {
+        return None;
+    }
+    let f = machine.free_energy(data.states()).ok()?;
+    let z = annealed_log_z(machine, data, seed).ok()?;
+    Some(data.mean_offset() - mean(&f, data.wts()) - z)
 }
 
 /// ln Z by a short annealing from the marginals of the data.

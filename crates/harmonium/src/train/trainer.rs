@@ -1,10 +1,12 @@
 //! The loop: minibatch, two phases, update, events.
 
-use super::evaluate::{Quality, sample_rows};
+use super::evaluate::{Quality, annealed_likelihood, sample_rows};
 use super::optimise::{Phases, Step, Stepper};
 use super::watch::{Best, Finding};
 use super::white::White;
-use super::{Control, Coordinates, Data, Evaluated, Event, Init, Observer, Outcome, TrainPlan, Updated};
+use super::{
+    Control, Coordinates, Data, Evaluated, Event, Floor, Init, Observer, Outcome, TrainPlan, Updated,
+};
 use crate::estimate::{Context, Info, NegativePhase, Positive, Setup, Verdict};
 use crate::machine::Phase;
 use crate::sample::purpose;
@@ -24,6 +26,9 @@ const WARM_UP: u64 = 20;
 
 /// Halvings of an update that would cost the machine its normalisation.
 const MOST_HALVINGS: u32 = 40;
+
+/// Weights up to which a model is annealed now and then.
+const FEW_WEIGHTS: usize = 50_000;
 
 /// Updates undone in a row after which a run gives up.
 const GIVE_UP: u32 = 30;
@@ -53,6 +58,8 @@ pub struct Trainer<'d, T: Real = f32> {
     pub(super) usual_norm: f64,
     pub(super) undone_in_a_row: u32,
     pub(super) best: Best<T>,
+    /// The best model by annealing, where the score of evaluations is blind to how modes are weighted.
+    pub(super) safe: Best<T>,
     judge: Option<Judge<'d, T>>,
 }
 
@@ -112,6 +119,7 @@ impl<'d, T: Real> Trainer<'d, T> {
             usual_norm: 0.0,
             undone_in_a_row: 0,
             best: Best::new(),
+            safe: Best::new(),
             judge: None,
         })
     }
@@ -185,6 +193,10 @@ impl<'d, T: Real> Trainer<'d, T> {
     /// and evaluations, else [`averaged`](Self::averaged).
     pub fn result(&self) -> Machine<T> {
         let mut machine = self.averaged_inside();
+        if let (true, Some(safe)) = (self.has_lost_modes(), self.safe.parameters()) {
+            let _ = machine.set_parameters(safe);
+            return self.given_back(machine);
+        }
         if let (true, Some(best)) = (self.prefers_best(), self.best.parameters()) {
             let _ = machine.set_parameters(best);
         }
@@ -236,6 +248,7 @@ impl<'d, T: Real> Trainer<'d, T> {
                 if let Some(event) = self.weigh(&evaluated)? {
                     reason = reason.or(self.tell(&event, observers)?);
                 }
+                reason = reason.or(self.check_modes(&evaluated)?);
             }
             if self.gave_up() {
                 reason = reason.or(Some(format!("{GIVE_UP} updates in a row had to be undone")));
@@ -245,6 +258,42 @@ impl<'d, T: Real> Trainer<'d, T> {
         let reason = reason.unwrap_or_else(|| "all updates are done".into());
         self.tell(&Event::Stopped { update: self.update, reason: reason.clone() }, observers)?;
         Ok(Outcome { updates: self.update, reason, plan: self.plan.clone() })
+    }
+
+    /// Whether the last model that was annealed lies below independent columns: its chains have lost modes of the data, which
+    /// a pseudo-likelihood does not see.
+    fn has_lost_modes(&self) -> bool {
+        self.safe.is_below_start()
+    }
+
+    /// Anneals the model at the first, second, fourth … evaluation and at the last one, where that costs little and the
+    /// score is a pseudo-likelihood; why the run should stop, if it has fallen below independent columns.
+    fn check_modes(&mut self, e: &Evaluated) -> Result<Option<String>> {
+        let number = self.update / self.plan.evaluate_every.max(1);
+        let due = number.is_power_of_two() || self.update == self.plan.stop_after;
+        let weights: usize = self.machine.couplings().iter().map(|c| c.w().len()).sum();
+        let has = |name: &str| e.metrics.iter().any(|(n, _)| n.starts_with(name));
+        let blind = has("train_pseudo") && !has("train_log_likelihood");
+        if !due || !blind || weights > FEW_WEIGHTS {
+            return Ok(None);
+        }
+        let rows = sample_rows(self.valid.as_deref().unwrap_or(&self.data), self.plan.evaluate_rows);
+        if self.safe.update().is_none() {
+            let floor = Floor::new(&self.machine, &self.data)?.log_likelihood(&rows)?;
+            let mut independent = self.machine.clone();
+            super::init::from_data(&mut independent, &self.data, 0.0, self.plan.seed)?;
+            self.safe.see(floor, 0, || independent.parameters());
+        }
+        let machine = self.averaged_inside();
+        let Some(found) = annealed_likelihood(&machine, &rows, self.plan.seed) else { return Ok(None) };
+        self.safe.see(found, self.update, || machine.parameters());
+        Ok(self.has_lost_modes().then(|| {
+            let at = self.safe.update().unwrap_or(0);
+            format!(
+                "the chains did not mix: the likelihood fell to about {found:.2}, below independent columns; the model of \
+                 update {at} is kept (the estimators pt and ptt mix better)"
+            )
+        }))
     }
 
     /// Why the run should stop, if the best model has been the same for too long.
