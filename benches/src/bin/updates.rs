@@ -24,7 +24,7 @@ fn main() {
                 trainer.update().expect("an update");
             }
             let seconds = clock.seconds();
-            let after = trainer.machine().couplings()[0].w();
+            let after = trainer.machine().couplings()[0].w().clone();
             let moved: f64 = after.iter().zip(&before).map(|(a, b)| f64::from(a - b).powi(2)).sum();
             // The root mean square of the change in units of the rate: for one update, of the gradient.
             println!("{seconds} {}", (moved / after.len() as f64).sqrt() / f64::from(RATE));

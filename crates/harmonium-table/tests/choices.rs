@@ -87,7 +87,7 @@ fn settings_are_completed() {
     let pcd = || Some(Estimator::Pcd { sweeps: Some(1), chains: Some(10) });
     let wish = TrainParams { estimator: pcd(), ..TrainParams::default() };
     let chosen = choose(MachineConfig::default(), wish.clone(), None);
-    assert_eq!((chosen.updates, chosen.form), (Some(20_000), Some(Form::Standardised)));
+    assert_eq!((chosen.updates, chosen.form), (Some(5000), Some(Form::Standardised)));
     let short = TrainParams { updates: Some(7), ..wish.clone() };
     assert_eq!(choose(MachineConfig::default(), short, None).updates, Some(7));
     let class = MachineConfig { kind: Some(MachineKind::Class), ..MachineConfig::default() };

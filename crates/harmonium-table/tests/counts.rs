@@ -54,7 +54,6 @@ fn broad_counts_are_negative_binomial_and_better_for_it() {
     let (machine, layout, chosen) = fit(None);
     let (_, _, poisson) = fit(Some("poisson"));
     let kind = machine.layer(1).kind();
-    println!("{kind}: {chosen:.3} nats per new row, Poisson {poisson:.3}");
     assert!(matches!(kind, Kind::NegativeBinomial { shape: 8..=32, .. }), "{kind}");
     // With a mean m near 2 and r = 1 a count loses ½ ln(1 + m) − … ≈ 0.4 nats to Poisson units; hidden ones win a part back.
     assert!(chosen > poisson + 0.2, "{chosen} against {poisson}");

@@ -12,7 +12,8 @@ fn rbm(v: Kind, h: Kind, seed: u64) -> Machine<f64> {
     let mut dice = Dice(seed);
     let mut machine = Machine::rbm(layer(v, 4, &mut dice), layer(h, 3, &mut dice));
     fill_weights(&mut machine, &mut dice);
-    if [v, h].contains(&Kind::Poisson) {
+    let grows = |kind: Kind| matches!(kind, Kind::Poisson | Kind::NegativeBinomial { .. });
+    if grows(v) || grows(h) {
         // Z grows as the exponential of an exponential of these weights.
         machine.coupling_mut(0).w_mut().mapv_inplace(|w| 0.4 * w);
     }

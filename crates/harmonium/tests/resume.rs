@@ -1,7 +1,7 @@
 //! A run that is killed and resumed ends with the bits of the one that was not, on any number of threads.
 
 use harmonium::estimate::Estimator;
-use harmonium::train::{Checkpoints, Data, Metrics, Optimiser, TrainParams, Trainer};
+use harmonium::train::{Checkpoints, Control, Data, Event, Metrics, Optimiser, TrainParams, Trainer};
 use harmonium::{Archive, Batch, Bits, Key, Kind, Layer, Machine};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -159,9 +159,11 @@ fn every_estimator_resumes_to_the_bit() {
         let mut whole = Trainer::new(machine.clone(), plan.clone(), &data).unwrap();
         whole.run(&mut []).unwrap();
         let mut part = Trainer::new(machine.clone(), plan, &data).unwrap();
-        for _ in 0..3 {
-            part.update().unwrap();
-        }
+        let mut third = |event: &Event, _: &Trainer<'_, f32>| {
+            let stop = matches!(event, Event::Settled { update: 3 });
+            Ok(if stop { Control::Stop("half-way".into()) } else { Control::Continue })
+        };
+        part.run(&mut [&mut third]).unwrap();
         let saved = part.checkpoint().to_bytes().unwrap();
         let archive = Archive::from_bytes(&saved).unwrap();
         let mut rest = Trainer::resume(machine.clone(), &data, &archive).unwrap();

@@ -244,7 +244,7 @@ fn metrics_and_trajectory_are_written() {
         .map(|l| serde_json::from_str(l).unwrap())
         .collect();
     let count = |e: &str| lines.iter().filter(|l| l["event"] == e).count();
-    assert_eq!((count("started"), count("updated"), count("evaluated"), count("stopped")), (1, 8, 4, 1));
+    assert_eq!((count("started"), count("updated"), count("evaluated"), count("stopped")), (1, 8, 5, 1));
     let last = lines.iter().rfind(|l| l["event"] == "evaluated").unwrap();
     assert!(last["train_log_likelihood"].as_f64().unwrap() < 0.0);
     assert!(last["train_pseudo_likelihood"].as_f64().unwrap() < 0.0);

@@ -40,7 +40,7 @@ fn points(m: &Material<'_>, table: &Table, data: &str) -> Vec<Point> {
     };
     let quick = |update: u64, machine: &Machine| -> Option<Point> {
         let (effort, quiet) = (Effort::quick(), m.common.silent());
-        let e = judge(machine, &m.model, table, data, &effort, &quiet).ok()?;
+        let e = judge(machine, m.model, table, data, &effort, &quiet).ok()?;
         let firm = e.verdict() != Verdict::NotConverged;
         Some(Point { update: update as f64, mean: e.mean(), ends: e.ends(), firm })
     };

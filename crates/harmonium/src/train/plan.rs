@@ -263,7 +263,7 @@ fn default_batch<T: Real>(machine: &Machine<T>, exact: bool) -> usize {
 }
 
 /// Plain gradient descent for bits, whose moments all have one scale. Elsewhere, and where the gradient is exact, Adam: each
-/// parameter finds its own pace (docs/design/0006-tables.md has the regrets that decided). With trajectory tempering, whose
+/// parameter finds its own pace (docs/design/0005-tables.md has the regrets that decided). With trajectory tempering, whose
 /// chains can follow small steps only, the rule that finds its rates.
 fn default_optimiser(estimator: &Estimator, bits: bool) -> Optimiser {
     match estimator {

@@ -279,7 +279,10 @@ impl<'d, T: Real> Trainer<'d, T> {
         }
         let rows = sample_rows(self.valid.as_deref().unwrap_or(&self.data), self.plan.evaluate_rows);
         if self.safe.update().is_none() {
-            let floor = Floor::new(&self.machine, &self.data)?.log_likelihood(&rows)?;
+            // Values between 0 and 1 in place of bits have no likelihood.
+            let Ok(floor) = Floor::new(&self.machine, &self.data)?.log_likelihood(&rows) else {
+                return Ok(None);
+            };
             let mut independent = self.machine.clone();
             super::init::from_data(&mut independent, &self.data, 0.0, self.plan.seed)?;
             self.safe.see(floor, 0, || independent.parameters());
