@@ -4,7 +4,7 @@
 mod common;
 
 use common::{Place, Ran};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 

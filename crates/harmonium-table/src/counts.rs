@@ -122,7 +122,7 @@ mod tests {
         let binomial = column(12, |x| (12.0 - x) / (x + 1.0) * 2.0);
         let broad = column(200, |x| (x + 2.0) / (x + 1.0) * 0.6);
         let broader = column(900, |x| (x + 0.25) / (x + 1.0) * 0.95);
-        let kind = |h: &Histogram| count_kind(&[h.clone()], false);
+        let kind = |h: &Histogram| count_kind(std::slice::from_ref(h), false);
         assert_eq!(kind(&poisson), Kind::Poisson);
         assert_eq!(kind(&binomial), Kind::Binomial { n: 12 });
         assert!(matches!(kind(&broad), Kind::NegativeBinomial { shape: 32, n: 128.. }));
