@@ -63,9 +63,6 @@ fn students_find_the_teacher() {
     let pcd = Estimator::Pcd { sweeps: Some(2), chains: None };
     let [exact, chains] = [Estimator::Exact, pcd].map(|e| student(kind, e));
     let poisson = student(Kind::Poisson, Estimator::Exact);
-    println!(
-        "on new rows, against the teacher: exact {exact:.4}, pcd {chains:.4}, Poisson {poisson:.4}"
-    );
     assert!(exact.abs() < 0.05, "exact: {exact}");
     assert!(chains.abs() < 0.05, "chains: {chains}");
     // At a mean of 3 the variance is 7.5: each count loses about 0.3 nats, of which hidden units win some back.
