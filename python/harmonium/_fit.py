@@ -34,7 +34,8 @@ def build(
     data
         A :class:`Table`, a frame, the name of a data set or file, or an array.
     machine
-        Which couplings: ``"rbm"``, ``"class"``, ``"deep"``, ``"fully-visible"``, ``"semi-restricted"``, ``"unrestricted"``.
+        Which couplings: ``"rbm"``, ``"class"``, ``"deep"``, ``"fully-visible"``,
+        ``"coupled-reals"`` (the default where there are two or more real columns), ``"semi-restricted"``, ``"unrestricted"``.
     hidden
         Number of hidden units, or several numbers for a deep machine; half as many again as visible ones where nothing
         is said.

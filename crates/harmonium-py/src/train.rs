@@ -4,6 +4,7 @@ use crate::error::{raise, refuse, value};
 use crate::machine::Machine;
 use crate::rows::Rows;
 use crate::work::{Link, run};
+use harmonium::estimate::Estimator;
 use harmonium::train::{
     Control, Data, Event, Floor, Observer, Outcome, TrainParams, Trainer, event_object,
 };
@@ -45,8 +46,11 @@ impl Checkpoint {
         let params = harmonium::train::checkpoint_params(&self.archive).map_err(raise)?;
         serde_json::to_string(&params).map_err(|e| value("checkpoint", e))
     }
-    /// The chains of the estimator, where it has persistent ones.
+    /// The chains of the estimator, where it has persistent ones and they are in the machine's own coordinates.
     fn chains(&self, machine: &Machine) -> Option<Rows> {
+        if self.archive.tensors().keys().any(|name| name.starts_with("inside")) {
+            return None;
+        }
         let states = self.archive.below("estimator").states("chains").ok()?;
         Some(Rows::new(&machine.inner, Data::new(states)))
     }
@@ -133,7 +137,11 @@ pub(crate) fn train(
         let outcome = trainer.run(&mut [&mut watch])?;
         let mut report = report(&outcome, watch);
         report["gave_up"] = json!(trainer.gave_up());
-        report["floor"] = json!(serde_json::to_string(&Floor::new(&machine.inner, &data.data)?).ok());
+        // A machine that learns to tell classes apart is no model of the rows.
+        report["floor"] = match trainer.plan().estimator() {
+            Estimator::Labels(_) => Value::Null,
+            _ => json!(serde_json::to_string(&Floor::new(&machine.inner, &data.data)?).ok()),
+        };
         Ok((trainer.result(), trainer.checkpoint(), report))
     })?;
     let result: harmonium_table::Result<_> = result;

@@ -264,7 +264,7 @@ impl Layout {
 
     /// The number of the table for a value of the unit of the column at this place.
     pub fn measured(&self, place: usize, z: f64) -> f64 {
-        self.schema.columns[place].transform.map_or(z, |map| map.inverse(z))
+        self.schema.columns[place].transform.map_or(z, |map| in_units(map, z))
     }
 
     /// Place of the label column in the schema.
@@ -329,6 +329,17 @@ fn transforms(schema: &Schema, columns: &[usize]) -> Vec<Option<Transform>> {
     columns.iter().map(|&c| schema.columns[c].transform).collect()
 }
 
+/// The number of the table for a value of a unit, with the digits that single precision has: a ten-millionth of the spread.
+fn in_units(map: Transform, z: f64) -> f64 {
+    let x = map.inverse(z);
+    let places = 6.0 + (map.log_slope(x) / std::f64::consts::LN_10).ceil();
+    match places {
+        p if (0.0..=300.0).contains(&p) => format!("{x:.*}", p as usize).parse().unwrap_or(x),
+        p if p < 0.0 && p > -300.0 => (x / 10f64.powf(-p)).round() * 10f64.powf(-p),
+        _ => x,
+    }
+}
+
 /// A number as the machine sees it. Missing reals are NaN in a table; what stands there does not matter, but must be
 /// finite, as must a number that is too large for single precision.
 fn seen(x: f64, map: Option<Transform>) -> f32 {
@@ -390,7 +401,7 @@ fn values(layer: &Layer, batch: &Batch<f32>, maps: &[Option<Transform>]) -> Valu
         // Units of the source may need more digits than single precision has.
         Batch::Reals(reals) => {
             let mut out = hd::Matrix::zeros(rows, cols);
-            let measured = |j: usize, z: f64| maps[j].map_or(z, |map| map.inverse(z));
+            let measured = |j: usize, z: f64| maps[j].map_or(z, |map| in_units(map, z));
             reals.indexed_iter().for_each(|((r, j), &z)| out.set(r, j, measured(j, f64::from(z))));
             Values::Reals(out)
         }

@@ -26,7 +26,8 @@ use std::path::PathBuf;
   harmonium evaluate runs/digits --at 100            the model kept nearest to update 100
   harmonium evaluate runs/digits --along             all models kept along the run, as a table
 
-The verdict is `exact` (enumerated), `certified` (estimates from both sides agree and every check passed) or
+The verdict speaks of the model first: `diverged` (the likelihood is not finite) or `worse than independent columns`.
+Otherwise it is `exact` (enumerated), `certified` (estimates from both sides agree and every check passed) or
 `not converged` (the interval must not be relied upon; the reasons say why). Exit code 0 says that it was
 computed, whatever the verdict.
 

@@ -27,6 +27,10 @@ const WARM_UP: u64 = 20;
 /// Halvings of an update that would cost the machine its normalisation.
 const MOST_HALVINGS: u32 = 40;
 
+/// Nats below independent columns at which modes must have been lost: a run begins at these, and an annealing of few chains is
+/// some tenths off.
+const LOST: f64 = 1.0;
+
 /// Weights up to which a model is annealed now and then.
 const FEW_WEIGHTS: usize = 50_000;
 
@@ -206,7 +210,7 @@ impl<'d, T: Real> Trainer<'d, T> {
     /// Whether the best model is the result. Held-out rows can tell; training rows only that a run has ended below its
     /// start, for more training always looks better on them and the last average is less noisy than the best.
     fn prefers_best(&self) -> bool {
-        self.valid.is_some() || self.best.is_below_start()
+        self.valid.is_some() || self.best.is_below_start(0.0)
     }
 
     /// F of the estimator's persistent chains, where it has some and F can be had.
@@ -263,7 +267,7 @@ impl<'d, T: Real> Trainer<'d, T> {
     /// Whether the last model that was annealed lies below independent columns: its chains have lost modes of the data, which
     /// a pseudo-likelihood does not see.
     fn has_lost_modes(&self) -> bool {
-        self.safe.is_below_start()
+        self.safe.is_below_start(LOST)
     }
 
     /// Anneals the model at the first, second, fourth … evaluation and at the last one, where that costs little and the

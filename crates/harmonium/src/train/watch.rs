@@ -39,9 +39,9 @@ impl<T: Real> Best<T> {
         self.found.as_ref().map(|f| f.1)
     }
 
-    /// Whether the last score is worse than the first, or none at all.
-    pub(super) fn is_below_start(&self) -> bool {
-        self.ends.is_some_and(|(first, last)| !(last >= first))
+    /// Whether the last score is worse than the first by more than `margin`, or none at all.
+    pub(super) fn is_below_start(&self, margin: f64) -> bool {
+        self.ends.is_some_and(|(first, last)| !(last >= first - margin))
     }
 
     /// Compares a score with the best one; a better model is kept.

@@ -62,10 +62,10 @@ struct Samples {
 }
 
 impl Quality {
-    /// `None` where every row has a gap: samples can be held against whole rows only.
+    /// `None` where all rows but one have gaps: samples can be held against whole rows only.
     pub(super) fn new(model: &Model, table: &Table, seed: u64) -> Result<Option<Self>> {
         let rows = Rows::new(&model.machine, &model.layout, table, None)?;
-        let Some(whole) = rows.complete() else { return Ok(None) };
+        let Some(whole) = rows.complete().filter(|whole| whole.rows() > 1) else { return Ok(None) };
         let (machine, data) = (&rows.machine, spread(&whole, COMPARED));
         let sweeps = crate::commands::sample::SWEEPS;
         let drawn = crate::commands::sample::drawn(machine, data.rows().max(100), sweeps, seed)?;

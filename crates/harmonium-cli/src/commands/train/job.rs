@@ -11,6 +11,7 @@ use crate::progress::Progress;
 use crate::run::{self, Run};
 use crate::signals::Stop;
 use crate::{data, picture};
+use harmonium::estimate::Estimator;
 use harmonium::io::Provenance;
 use harmonium::train::{Data, Event, Floor, Metrics, Observer, Trainer, Trajectory};
 use harmonium::{Archive, Machine, Role};
@@ -37,8 +38,9 @@ pub(super) struct Job {
     data: Data,
     machine: Machine,
     layout: Layout,
-    /// Independent columns with the marginals of the training rows.
-    floor: Floor,
+    /// Independent columns with the marginals of the training rows; none where the machine learns to tell classes apart, which
+    /// is no model of the rows.
+    floor: Option<Floor>,
     checkpoint: Option<Archive>,
 }
 
@@ -56,7 +58,7 @@ impl Job {
             keep_input(&mut config, &train, set.test.as_ref(), &run)?;
         }
         run::write(&run.config(), true, config.text()?.as_bytes())?;
-        let floor = Floor::new(&machine, &data)?;
+        let floor = floor(&config, &machine, &data)?;
         Ok(Self { config, run, set, data, machine, layout, floor, checkpoint: None })
     }
 
@@ -71,7 +73,7 @@ impl Job {
             true => Some(Archive::load(&path).context("the checkpoint of this run")?),
             false => None,
         };
-        let floor = Floor::new(&machine, &data)?;
+        let floor = floor(&config, &machine, &data)?;
         Ok(Self { config, run, set, data, machine, layout, floor, checkpoint })
     }
 
@@ -189,15 +191,16 @@ impl Job {
     }
 
     fn provenance(&self) -> Provenance {
+        let floor = self.floor.as_ref().and_then(|f| serde_json::to_string(f).ok());
         let details = [
-            ("schema", schema_to_json(&self.layout.schema)),
-            ("floor", serde_json::to_string(&self.floor).unwrap_or_default()),
-            ("data", self.config.data.name.clone().unwrap_or_default()),
-            ("config", toml::to_string(&self.config).unwrap_or_default()),
+            ("schema", Some(schema_to_json(&self.layout.schema))),
+            ("floor", floor),
+            ("data", Some(self.config.data.name.clone().unwrap_or_default())),
+            ("config", Some(toml::to_string(&self.config).unwrap_or_default())),
         ];
         Provenance {
             seed: self.config.train.seed,
-            details: details.map(|(k, v)| (k.into(), v)).into(),
+            details: details.into_iter().filter_map(|(k, v)| Some((k.into(), v?))).collect(),
             ..Provenance::default()
         }
     }
@@ -223,8 +226,8 @@ impl Job {
         };
         let effort = evaluate::Effort::after_training();
         let (name, rows) = match &self.set.test {
-            Some(test) => ("test", Rows::new(&machine, &self.layout, test, Some(&self.floor))),
-            None => ("training", Rows::of_data(&machine, &self.data, Some(&self.floor))),
+            Some(test) => ("test", Rows::new(&machine, &self.layout, test, self.floor.as_ref())),
+            None => ("training", Rows::of_data(&machine, &self.data, self.floor.as_ref())),
         };
         let evaluation = rows.and_then(|rows| rows.judge(name, &effort, common, &mut heard));
         lost.map_or(Ok(()), Err)?;
@@ -329,6 +332,12 @@ impl Job {
         put!("  harmonium score {dir} {data}")?;
         put!("  harmonium report {dir}")
     }
+}
+
+/// Independent columns, where the machine is a model of the rows.
+fn floor(config: &Config, machine: &Machine, data: &Data) -> Result<Option<Floor>> {
+    let classes = matches!(config.train.estimator, Some(Estimator::Labels(_)));
+    Ok(if classes { None } else { Some(Floor::new(machine, data)?) })
 }
 
 /// The data of a configuration in their parts; the configuration is completed.
