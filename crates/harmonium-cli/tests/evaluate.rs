@@ -78,7 +78,7 @@ fn the_nearest_kept_model_is_named() {
 #[test]
 fn the_report_draws_what_was_evaluated() {
     let place = Place::new();
-    place.ok("train bars-and-stripes:3x3 --hidden 8 --updates 200 --optimiser sgd --rate 0.1 --keep 4 -o run --quiet");
+    place.ok("train bars-and-stripes:3x3 --hidden 8 --updates 200 --optimiser sgd --learning-rate 0.1 --keep 4 -o run --quiet");
     let curve = || {
         place.ok("report run -q");
         place.read("run/figures/likelihood.svg")

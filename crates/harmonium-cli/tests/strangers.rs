@@ -176,8 +176,7 @@ fn a_bad_model_is_called_bad() {
     place.write("train.csv", noise(&mut dice, 40));
     place.write("test.csv", noise(&mut dice, 400));
     // Forty rows of noise, learnt by heart.
-    let words =
-        "train train.csv --test test.csv -o run --hidden 60 --updates 6000 --rate 0.5 --quiet --json";
+    let words = "train train.csv --test test.csv -o run --hidden 60 --updates 3000 --quiet --json";
     let ran = place.run(words);
     let e: Value = serde_json::from_str(&ran.out).unwrap();
     assert_eq!(e["evaluation"]["verdict"], "worse than independent columns", "{}", ran.out);

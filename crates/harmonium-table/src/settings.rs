@@ -3,7 +3,7 @@
 use crate::length::best_length;
 use crate::{LABELS, Result, is_class};
 use harmonium::estimate::{Estimator, LabelsParams};
-use harmonium::train::{Data, Init, Optimiser, TrainParams, Trainer};
+use harmonium::train::{Data, Form as Coordinates, Init, Optimiser, TrainParams, Trainer};
 use harmonium::units::Form;
 use harmonium::{Machine, Role};
 use std::time::Instant;
@@ -90,6 +90,7 @@ fn tell_classes_apart(params: &mut TrainParams) {
         params.optimiser = Some(Optimiser::ADAM);
         params.rate = Some(0.01);
     }
+    params.form.get_or_insert(Coordinates::Centred);
     params.batch.get_or_insert(100);
     if params.epochs.is_none() {
         params.updates.get_or_insert(3000);

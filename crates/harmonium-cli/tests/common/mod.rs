@@ -72,7 +72,7 @@ impl Place {
 
     /// A small machine on bars and stripes, trained in a moment.
     pub fn trained(&self) -> &Self {
-        self.ok("train bars-and-stripes:3x3 --hidden 8 --updates 400 --optimiser sgd --rate 0.1 -o run --quiet");
+        self.ok("train bars-and-stripes:3x3 --hidden 8 --updates 400 --optimiser sgd --learning-rate 0.1 -o run --quiet");
         self
     }
 

@@ -60,10 +60,12 @@ impl<T: Real> Machine<T> {
     }
 
     /// How far the machine is from losing its normalisation: the smallest pivot of the matrix that
-    /// [`check_normalisable`](Self::check_normalisable) factorises, not positive where it fails; `None` when no real units
-    /// are coupled to each other.
+    /// [`check_normalisable`](Self::check_normalisable) factorises, as a part of the γ in its place; not positive where it
+    /// fails; `None` when no real units are coupled to each other.
     pub(crate) fn margin(&self) -> Option<f64> {
-        let (a, boundary, _) = self.real_precision()?;
+        let (mut a, boundary, _) = self.real_precision()?;
+        let scale = a.diag().mapv(f64::sqrt);
+        a.indexed_iter_mut().for_each(|((i, j), a)| *a /= scale[i] * scale[j]);
         Some(smallest_pivot(a, boundary))
     }
 

@@ -24,6 +24,9 @@ const AVERAGE_EVERY: u64 = 8;
 /// Updates before the usual norm of a gradient is known.
 const WARM_UP: u64 = 20;
 
+/// Part of its γ that every direction of coupled real units keeps.
+const LEAST_MARGIN: f64 = 1e-3;
+
 /// Halvings of an update that would cost the machine its normalisation.
 const MOST_HALVINGS: u32 = 40;
 
@@ -413,7 +416,7 @@ impl<'d, T: Real> Trainer<'d, T> {
     }
 
     /// Shortens the prepared update until the next machine is normalisable with room to spare: no direction of coupled real
-    /// units may lose more than three quarters of what holds it. Every machine on the way from one that is normalisable is so
+    /// units may lose more than three quarters of what holds it, nor come so near to nothing that rounding decides. Every machine on the way from one that is normalisable is so
     /// from some point on, and no update need ever be undone for it.
     fn stay_normalisable(&mut self) {
         for c in (0..self.next.couplings().len()).filter(|&c| self.machine.only_repels(c)) {
@@ -421,7 +424,7 @@ impl<'d, T: Real> Trainer<'d, T> {
         }
         let Some(now) = self.machine.margin() else { return };
         for _ in 0..MOST_HALVINGS {
-            if self.next.margin().is_some_and(|next| next >= 0.25 * now) {
+            if self.next.margin().is_some_and(|next| next >= (0.25 * now).max(LEAST_MARGIN.min(now))) {
                 return;
             }
             self.next.move_halfway(&self.machine);

@@ -269,7 +269,7 @@ impl Job {
             (false, None) => return Ok(()),
         };
         Err(Failure::new(format!(
-            "{what}; try fewer hidden units (--hidden), a smaller --rate, `--estimator pt`, or other kinds of columns \
+            "{what}; try fewer hidden units (--hidden), a smaller --learning-rate, `--estimator pt`, or other kinds of columns \
              (`harmonium data describe` shows them, `--column NAME=real` changes one)"
         )))
     }
