@@ -74,7 +74,7 @@ def test_every_setting_arrives(stripes):
     assert s["regulariser"] == expected
     assert (s["evaluate_every"], s["evaluate_rows"], s["patience"]) == (10, 100, 3)
     assert [e["event"] for e in run.history if e["event"] != "updated"] == [
-        "started", "evaluated", "evaluated", "stopped",
+        "started", "evaluated", "evaluated", "evaluated", "stopped",
     ]  # fmt: skip
     updates, norms = run.curve("gradient_norm")
     assert list(updates) == list(range(1, 21)) and np.all(norms > 0)

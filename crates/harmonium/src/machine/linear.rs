@@ -1,7 +1,7 @@
 //! Linear changes of coordinates of coupled Gaussian units: the machine is of the same family before and after.
 //!
 //! A Gaussian layer with lateral couplings has the energy $\tfrac12x^\top Px - \theta^\top x - x^\top Wy$ with
-//! $P = \mathrm{diag}\,\gamma - U$. With $z = L^\top x$ for any lower triangle L it reads the same, with
+//! $P = \mathrm{diag}(\gamma) - U$. With $z = L^\top x$ for any lower triangle L it reads the same, with
 //! $P' = L^{-1}PL^{-\top}$, $\theta' = L^{-1}\theta$ and $W' = L^{-1}W$. Two choices of L are useful. That of
 //! $P = LL^\top$ makes the units independent given all others, so that enumeration and annealing see an ordinary
 //! layer. That of the inverse covariance of data makes the data white, so that one learning rate fits all directions.
@@ -130,7 +130,7 @@ fn lanes(m: &mut Array2<f64>, f: impl Fn(&mut [f64])) {
     }
 }
 
-/// $\beta(\mathrm{diag}\,\gamma - U)$ of a Gaussian layer.
+/// $\beta(\mathrm{diag}(\gamma) - U)$ of a Gaussian layer.
 pub(crate) fn precision<T: Real>(machine: &Machine<T>, l: usize, beta: f64) -> Array2<f64> {
     let gamma = machine.layer(l).params().row(1);
     let mut p = Array2::from_diag(&gamma.mapv(|g| beta * g.f64()));

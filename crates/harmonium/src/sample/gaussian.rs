@@ -20,7 +20,7 @@ impl Free {
 }
 
 /// Draws the units of each row that the mask leaves free from their joint distribution given all else,
-/// $x \sim N(P^{-1}b, P^{-1})$ with $P = \mathrm{diag}\,\gamma - \beta U$ and b what they receive. Gives `false`, with nothing
+/// $x \sim N(P^{-1}b, P^{-1})$ with $P = \mathrm{diag}(\gamma) - \beta U$ and b what they receive. Gives `false`, with nothing
 /// drawn, when the precision is not positive definite.
 pub(super) fn jointly<T: Real>(
     layer: &Layer<T>,
