@@ -179,7 +179,8 @@ estimators = {
 learnt = {}
 for name, how in estimators.items():
     trained = hm.Machine.rbm(9, 8)
-    trained.train(toy, updates=3000, batch=140, learning_rate=0.2, seed=0, evaluate_every=0, progress=False, **how)
+    settings = {"updates": 3000, "batch": 140, "optimiser": "sgd", "learning_rate": 0.2, "seed": 0, **how}
+    trained.train(toy, evaluate_every=0, progress=False, **settings)
     learnt[name] = trained.log_likelihood(toy).mean
 print("log-likelihood:", {name: round(x, 3) for name, x in learnt.items()})
 assert max(learnt.values()) < -np.log(14)
