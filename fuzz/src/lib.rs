@@ -45,14 +45,15 @@ const fn of_groups(target: Target) -> Target {
 pub const TARGETS: [Target; 16] = [
     plain("npy", npy, 16),
     packed("npz", npz, contents::npz),
-    plain("csv", csv, 64),
+    // A column of text may be two bytes long, and what is seen of its values takes some hundred.
+    plain("csv", csv, 256),
     plain("idx", idx, 16),
     plain("fasta", fasta, 64),
     plain("safetensors", safetensors, 16),
     packed("parquet", parquet, contents::parquet),
     of_groups(packed("hdf5", hdf5, contents::hdf5)),
-    // Every pixel of the one image is a column.
-    Target { per_byte: 64, ..packed("png", png, contents::png) },
+    // Every pixel of the one image is a column, with its name, its format, its transform and the reason for its kind.
+    Target { per_byte: 320, ..packed("png", png, contents::png) },
     plain("names", names, 16),
     plain("schema", schema, 64),
     plain("model", model, 16),
