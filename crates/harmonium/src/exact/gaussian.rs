@@ -1,5 +1,6 @@
 //! Gaussian layers integrated out of a machine in closed form.
 
+use crate::machine::{Cholesky, precision};
 use crate::{Coupling, Kind, Machine, Member, Result};
 use ndarray::{Array1, Array2};
 
@@ -34,7 +35,7 @@ fn should_go(machine: &Machine<f64>, l: usize) -> bool {
     let near = neighbours(machine, l);
     kind(l) == Kind::Gaussian
         && (machine.has_lateral(l) || near.iter().any(|&o| kind(o).states().is_none()))
-        && near.iter().all(|&o| !matches!(kind(o), Kind::Binomial { .. } | Kind::Poisson))
+        && near.iter().all(|&o| !kind(o).is_count())
 }
 
 /// The machine without layer `l`; `None` when a real unit would be left without a positive γ, as far as can be shown.
@@ -42,14 +43,11 @@ fn should_go(machine: &Machine<f64>, l: usize) -> bool {
 fn without(machine: &Machine<f64>, l: usize, beta: f64) -> Result<Option<(Option<Machine<f64>>, f64)>> {
     let layer = machine.layer(l);
     let n = layer.len();
-    let mut a = Array2::from_diag(&layer.params().row(1));
-    if let Some(c) = machine.coupling_between(l, l) {
-        a -= machine.couplings()[c].w();
-    }
-    let Some((inverse, log_det)) = inverse(a) else { return Ok(None) };
+    let Some(factor) = Cholesky::new(&precision(machine, l)) else { return Ok(None) };
+    let inverse = factor.inverse();
     let theta: Array1<f64> = layer.params().row(0).to_owned();
     let pull = inverse.dot(&theta);
-    let mut constant = 0.5 * n as f64 * (2.0 * std::f64::consts::PI / beta).ln() - 0.5 * log_det
+    let mut constant = 0.5 * n as f64 * (2.0 * std::f64::consts::PI / beta).ln() - factor.log_det()
         + 0.5 * beta * theta.dot(&pull);
     let mut members: Vec<Member<f64>> = machine.members().to_vec();
     let near = neighbours(machine, l);
@@ -107,11 +105,4 @@ fn absorb(layer: &mut crate::Layer<f64>, field: &Array1<f64>, square: &[f64], be
         constant = 0.5 * beta * square.iter().sum::<f64>();
     }
     layer.check().ok().map(|()| constant)
-}
-
-/// The inverse of a positive definite matrix and the logarithm of its determinant.
-fn inverse(a: Array2<f64>) -> Option<(Array2<f64>, f64)> {
-    let mut log_det = 0.0;
-    let inverse = super::quadrature::inverse(a, |pivot| log_det += pivot.ln())?;
-    Some((inverse, log_det))
 }

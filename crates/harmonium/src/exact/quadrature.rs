@@ -4,6 +4,7 @@
 //! Every real unit multiplies the number of states by a few hundred: this serves tiny machines.
 
 use super::plan::Nodes;
+use crate::machine::Cholesky;
 use crate::{Error, Kind, Machine, Result};
 use ndarray::Array2;
 
@@ -95,11 +96,12 @@ pub(super) fn reals(
             units.push((k, j, b, beta * gammas[0].min(gammas[1]), beta * gammas[0].max(gammas[1])));
         }
     }
-    let c =
-        inverse(precision(machine, beta, &layers, &units), |_| ()).ok_or_else(|| Error::Undefined {
-            what: "exact integration over coupled real units",
-            why: "their joint precision is not positive definite".into(),
-        })?;
+    let factor = Cholesky::new(&precision(machine, beta, &layers, &units));
+    let factor = factor.ok_or_else(|| Error::Undefined {
+        what: "exact integration over coupled real units",
+        why: "their joint precision is not positive definite".into(),
+    })?;
+    let c = factor.inverse();
     let n = units.len();
     let b: Vec<f64> = units.iter().map(|u| u.2).collect();
     let pull = |i: usize| (0..n).map(|j| c[[i, j]].abs() * b[j]).sum::<f64>();
@@ -152,29 +154,6 @@ fn precision(
         }
     }
     a
-}
-
-/// The inverse of a positive definite matrix by Gauss–Jordan elimination, or `None` if it is not one; the pivots, whose
-/// product is the determinant, are told on the way.
-pub(super) fn inverse(mut a: Array2<f64>, mut told: impl FnMut(f64)) -> Option<Array2<f64>> {
-    let n = a.nrows();
-    for k in 0..n {
-        let pivot = a[[k, k]];
-        if pivot.is_nan() || pivot <= 0.0 {
-            return None;
-        }
-        told(pivot);
-        a[[k, k]] = 1.0;
-        a.row_mut(k).mapv_inplace(|x| x / pivot);
-        for i in (0..n).filter(|&i| i != k) {
-            let f = std::mem::replace(&mut a[[i, k]], 0.0);
-            for j in 0..n {
-                let x = a[[k, j]];
-                a[[i, j]] -= f * x;
-            }
-        }
-    }
-    Some(a)
 }
 
 /// Nodes and weights on [−1, 1]: the roots of the Legendre polynomial by Newton's method.

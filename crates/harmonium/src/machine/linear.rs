@@ -49,7 +49,7 @@ impl Linear {
         let mut couplings = Vec::with_capacity(machine.couplings().len());
         let mut theta = members[l].layer.params().row(0).mapv(Real::f64).insert_axis(Axis(1));
         multiply(&mut theta);
-        let mut p = precision(machine, l, 1.0);
+        let mut p = precision(machine, l);
         multiply(&mut p);
         let mut p = p.t().to_owned();
         multiply(&mut p);
@@ -130,12 +130,11 @@ fn lanes(m: &mut Array2<f64>, f: impl Fn(&mut [f64])) {
     }
 }
 
-/// $\beta(\mathrm{diag}(\gamma) - U)$ of a Gaussian layer.
-pub(crate) fn precision<T: Real>(machine: &Machine<T>, l: usize, beta: f64) -> Array2<f64> {
-    let gamma = machine.layer(l).params().row(1);
-    let mut p = Array2::from_diag(&gamma.mapv(|g| beta * g.f64()));
+/// $\mathrm{diag}(\gamma) - U$ of a Gaussian layer.
+pub(crate) fn precision<T: Real>(machine: &Machine<T>, l: usize) -> Array2<f64> {
+    let mut p = Array2::from_diag(&machine.layer(l).params().row(1).mapv(Real::f64));
     if let Some(c) = machine.coupling_between(l, l) {
-        p.zip_mut_with(machine.couplings()[c].w(), |p, w| *p -= beta * w.f64());
+        p.zip_mut_with(machine.couplings()[c].w(), |p, w| *p -= w.f64());
     }
     p
 }
@@ -153,18 +152,21 @@ impl<T: Real> Machine<T> {
     pub(crate) fn decoupled(&self, these: impl Fn(usize) -> bool) -> Option<Decoupled<T>> {
         let coupled =
             |l: &usize| self.layer(*l).kind() == Kind::Gaussian && self.has_lateral(*l) && these(*l);
+        let layers: Vec<usize> = (0..self.len()).filter(coupled).collect();
+        if layers.is_empty() {
+            return None;
+        }
         let mut maps = Vec::new();
         let mut machine = self.clone();
-        for l in (0..self.len()).filter(coupled) {
-            let map = Linear::new(l, Cholesky::new(&precision(self, l, 1.0))?);
+        for l in layers {
+            let map = Linear::new(l, Cholesky::new(&precision(self, l))?);
             machine = map.machine_of_z(&machine).ok()?;
             maps.push(map);
         }
         let done = |c: &Coupling<T>| c.is_lateral() && maps.iter().any(|m| m.layer == c.ends().0);
         let couplings = machine.couplings().iter().filter(|c| !done(c)).cloned().collect();
         let members: Vec<Member<T>> = machine.members().to_vec();
-        let machine = Machine::new(members, couplings).ok()?;
-        (!maps.is_empty()).then_some(Decoupled { machine, maps })
+        Some(Decoupled { machine: Machine::new(members, couplings).ok()?, maps })
     }
 }
 

@@ -21,7 +21,7 @@ mod tempered;
 pub(crate) use cholesky::Cholesky;
 pub use coupling::Coupling;
 pub(crate) use given::Given;
-pub(crate) use linear::{Decoupled, Linear};
+pub(crate) use linear::{Decoupled, Linear, precision};
 pub(crate) use moments::clear_self;
 pub use parameters::Parameters;
 pub use phase::Phase;

@@ -57,7 +57,7 @@ impl Quality {
             quality.free_energy = Some(mean(&f, data.wts()));
             quality.pseudo_likelihood = pseudo_likelihood(machine, data, &f, seed)?;
             if quality.score().is_none() && !conditional {
-                quality.estimate = annealed_likelihood(machine, data, seed);
+                quality.estimate = annealed_likelihood(machine, data, &f, seed);
             }
         }
         Ok(quality)
@@ -69,18 +69,15 @@ impl Quality {
     }
 }
 
-/// Mean log-likelihood with ln Z from a short annealing, which leans upwards; `None` where F cannot be had.
+/// Mean log-likelihood of whole rows, whose free energies are given, with ln Z from a short annealing, which leans upwards.
 pub(super) fn annealed_likelihood<T: Real>(
     machine: &Machine<T>,
     data: &Data<T>,
+    free_energy: &[f64],
     seed: u64,
 ) -> Option<f64> {
-    if data.is_missing() {
-        return None;
-    }
-    let f = machine.free_energy(data.states()).ok()?;
     let z = annealed_log_z(machine, data, seed).ok()?;
-    Some(data.mean_offset() - mean(&f, data.wts()) - z)
+    Some(data.mean_offset() - mean(free_energy, data.wts()) - z)
 }
 
 /// ln Z by a short annealing from the marginals of the data.

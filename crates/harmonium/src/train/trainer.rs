@@ -281,10 +281,11 @@ impl<'d, T: Real> Trainer<'d, T> {
         let weights: usize = self.machine.couplings().iter().map(|c| c.w().len()).sum();
         let has = |name: &str| e.metrics.iter().any(|(n, _)| n.starts_with(name));
         let blind = has("train_pseudo") && !has("train_log_likelihood");
-        if !due || !blind || weights > FEW_WEIGHTS {
+        let rows = self.valid.as_deref().unwrap_or(&self.data);
+        if !due || !blind || weights > FEW_WEIGHTS || rows.is_missing() {
             return Ok(None);
         }
-        let rows = sample_rows(self.valid.as_deref().unwrap_or(&self.data), self.plan.evaluate_rows);
+        let rows = sample_rows(rows, self.plan.evaluate_rows);
         if self.safe.update().is_none() {
             // Values between 0 and 1 in place of bits have no likelihood.
             let Ok(floor) = Floor::new(&self.machine, &self.data)?.log_likelihood(&rows) else {
@@ -295,7 +296,9 @@ impl<'d, T: Real> Trainer<'d, T> {
             self.safe.see(floor, 0, || independent.parameters());
         }
         let machine = self.averaged_inside();
-        let Some(found) = annealed_likelihood(&machine, &rows, self.plan.seed) else { return Ok(None) };
+        let Ok(f) = machine.free_energy(rows.states()) else { return Ok(None) };
+        let found = annealed_likelihood(&machine, &rows, &f, self.plan.seed);
+        let Some(found) = found else { return Ok(None) };
         self.safe.see(found, self.update, || machine.parameters());
         Ok(self.has_lost_modes().then(|| {
             let at = self.safe.update().unwrap_or(0);
