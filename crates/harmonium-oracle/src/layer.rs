@@ -32,6 +32,11 @@ pub enum Kind {
         /// Largest value.
         n: usize,
     },
+    /// x ∈ {0, …, n}; energy −θx − ν_x.
+    Ordinal {
+        /// Largest value.
+        n: usize,
+    },
 }
 
 impl Kind {
@@ -50,6 +55,7 @@ impl Kind {
             Kind::Binomial { .. } | Kind::Poisson | Kind::NegativeBinomial { .. } => 1,
             Kind::Gaussian | Kind::Relu => 2,
             Kind::DRelu => 4,
+            Kind::Ordinal { n } => n + 2,
         }
     }
 
@@ -74,6 +80,7 @@ impl Kind {
 /// | Potts | θ, site-major: state a of unit i at `i * q + a` |
 /// | Gaussian, Relu | θ, γ |
 /// | DRelu | θ⁺, θ⁻, γ⁺, γ⁻ |
+/// | Ordinal | θ, ν₀, …, ν_n |
 #[derive(Clone, Debug, PartialEq)]
 pub struct Layer {
     /// Kind of all its units.
@@ -105,13 +112,14 @@ impl Layer {
                     - p[0][i] * plus
                     - p[1][i] * minus
             }
+            Kind::Ordinal { .. } => -p[0][i] * x - p[1 + x as usize][i],
             _ => -p[0][i] * x,
         };
         x.iter().enumerate().map(column_energy).sum()
     }
 
     /// Statistics s with ∂E/∂param = −s, shaped like `params`:
-    /// x for θ, −x²/2 for γ; dReLU: x₊, x₋, −x₊²/2, −x₋²/2.
+    /// x for θ, −x²/2 for γ; dReLU: x₊, x₋, −x₊²/2, −x₋²/2; 1 for the ν of the value, 0 for the others.
     pub fn statistics(&self, x: &[f64]) -> Vec<Vec<f64>> {
         let array = |k| x.iter().map(|&x| self.statistic(k, x)).collect();
         (0..self.kind.n_params()).map(array).collect()
@@ -126,6 +134,7 @@ impl Layer {
             (Kind::DRelu, 2) => -plus * plus / 2.0,
             (Kind::DRelu, 3) => -minus * minus / 2.0,
             (Kind::Gaussian | Kind::Relu, 1) => -x * x / 2.0,
+            (Kind::Ordinal { .. }, 1..) => f64::from(u8::from(k == 1 + x as usize)),
             _ => x,
         }
     }
@@ -151,6 +160,7 @@ impl Kind {
             Kind::Relu => (x.is_finite() && x >= 0.0, 0.0),
             Kind::Binomial { n } => (is_count && x <= n as f64, log_choose(n, x as usize)),
             Kind::Poisson => (is_count, -log_factorial(x as usize)),
+            Kind::Ordinal { n } => (is_count && x <= n as f64, 0.0),
             Kind::NegativeBinomial { shape, n } => {
                 (is_count && x <= n as f64, log_rising(shape as f64 / 16.0, x as usize))
             }

@@ -31,7 +31,9 @@ fn bounded_nodes(kind: Kind) -> Vec<Node> {
     let scalars: Vec<f64> = match kind {
         Kind::Binary => vec![0.0, 1.0],
         Kind::Spin => vec![-1.0, 1.0],
-        Kind::Binomial { n } | Kind::NegativeBinomial { n, .. } => (0..=n).map(|x| x as f64).collect(),
+        Kind::Binomial { n } | Kind::NegativeBinomial { n, .. } | Kind::Ordinal { n } => {
+            (0..=n).map(|x| x as f64).collect()
+        }
         Kind::Potts { q } => return (0..q).map(|a| one_hot(q, a)).collect(),
         Kind::Gaussian | Kind::Relu | Kind::DRelu | Kind::Poisson => vec![],
     };

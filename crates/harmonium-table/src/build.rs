@@ -177,9 +177,10 @@ fn count_kind(word: &str) -> Result<Kind> {
         ["neg_binomial", r, n] => {
             shape(r).zip(largest(n)).map(|(shape, n)| Kind::NegativeBinomial { shape, n })
         }
+        ["ordinal", n] => largest(n).map(|n| Kind::Ordinal { n }).filter(|kind| kind.has_states()),
         _ => None,
     };
-    let known = "expected poisson, binomial:N with the largest count N, or neg_binomial:R:N with the shape R in sixteenths, as \
-                 0.25, 1.5 or 8";
+    let known = "expected poisson, binomial:N or ordinal:N with the largest count N (for ordinal at most 1023), or \
+                 neg_binomial:R:N with the shape R in sixteenths, as 0.25, 1.5 or 8";
     kind.ok_or_else(|| Error::setting("counts", word, known))
 }

@@ -15,7 +15,7 @@ pub struct MachineConfig {
     /// What the hidden units are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hidden_kind: Option<String>,
-    /// What the units of count columns are: `poisson`, `binomial:N` or `neg_binomial:R:N`.
+    /// What the units of count columns are: `poisson`, `binomial:N`, `neg_binomial:R:N` or `ordinal:N`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counts: Option<String>,
     /// Whether the levels of a deep machine are trained one after the other before the whole is.

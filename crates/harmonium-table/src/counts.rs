@@ -1,5 +1,6 @@
 //! What the units of count columns are: the kind under which the training values are most probable.
 
+use harmonium::units::smoothed_frequencies;
 use harmonium::{Batch, Kind, Layer};
 use harmonium_data::{self as hd, Block, Table, Values};
 use ndarray::{Array2, array};
@@ -10,6 +11,10 @@ const LARGEST_BINOMIAL: u32 = 64;
 
 /// Counts up to this may be negative binomial: near the end of their range a mean costs a sum over all states.
 const LARGEST_NEGATIVE_BINOMIAL: u32 = 1 << 16;
+
+/// Counts up to this may be ordinal, with frequencies of their own, and numbers that a layer of them may keep.
+const LARGEST_ORDINAL: u32 = 255;
+const MANY_FREQUENCIES: usize = 1 << 14;
 
 /// Nats per row and column by which a kind must be better than a simpler one.
 const WORTH: f64 = 0.01;
@@ -44,8 +49,8 @@ pub(crate) fn histograms(table: &Table) -> Vec<Vec<Histogram>> {
 }
 
 /// The kind of units for columns with these histograms, all of one kind because they are one layer: the one under which
-/// the counts, each column on its own, are most probable. Poisson units go before binomial ones and these before negative
-/// binomial ones where that costs no more than a hundredth of a nat.
+/// the counts, each column on its own, are most probable. Poisson units go before binomial ones, these before negative
+/// binomial ones and these before ordinal ones where that costs no more than a hundredth of a nat.
 pub(crate) fn count_kind(columns: &[Histogram], bounded: bool) -> Kind {
     let largest = columns.iter().filter_map(|h| h.keys().next_back()).max().map_or(1, |&n| n.max(1));
     let fit = |kind: Kind| columns.iter().map(|h| log_likelihood(kind, h)).sum::<f64>();
@@ -64,6 +69,10 @@ pub(crate) fn count_kind(columns: &[Histogram], bounded: bool) -> Kind {
         });
         candidates.extend(broad.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(kind, _)| kind));
     }
+    let n = above(largest);
+    if largest <= LARGEST_ORDINAL && columns.len() * n as usize <= MANY_FREQUENCIES {
+        candidates.push(Kind::Ordinal { n });
+    }
     let worth = WORTH * columns.len() as f64;
     let better = |best: Kind, kind: Kind| if fit(kind) > fit(best) + worth { kind } else { best };
     candidates.into_iter().reduce(better).unwrap_or(Kind::Poisson)
@@ -74,11 +83,21 @@ fn far_above(largest: u32) -> u32 {
     (8 * (largest + 1)).next_power_of_two()
 }
 
-/// The mean log-likelihood of a column under units of a kind that have its mean.
+/// A bound with room for counts somewhat larger than all that were seen.
+fn above(largest: u32) -> u32 {
+    largest + largest / 2 + 2
+}
+
+/// The mean log-likelihood of a column under units of a kind that have its mean; with frequencies of their own, that of each
+/// row by the others.
 fn log_likelihood(kind: Kind, seen: &Histogram) -> f64 {
     let rows = seen.values().sum::<u64>() as f64;
     if rows == 0.0 {
         return 0.0;
+    }
+    if let Kind::Ordinal { n } = kind {
+        let count = |x: u32| seen.get(&x).map_or(0.0, |&c| c as f64);
+        return smoothed_frequencies(&(0..=n).map(count).collect::<Vec<_>>()).1 / rows;
     }
     let mean = seen.iter().map(|(&x, &c)| f64::from(x) * c as f64).sum::<f64>() / rows;
     // A column that is constant at either end of the range has no finite parameter.

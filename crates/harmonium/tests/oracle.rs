@@ -117,6 +117,7 @@ pairs! {
     pairs_binomial: Kind::Binomial { n: 3 };
     pairs_poisson: Kind::Poisson;
     pairs_negative_binomial: Kind::NegativeBinomial { shape: 24, n: 5 };
+    pairs_ordinal: Kind::Ordinal { n: 3 };
     pairs_negative_binomial_broad: Kind::NegativeBinomial { shape: 5, n: 7 };
 }
 

@@ -39,7 +39,7 @@ pub(super) fn mean_field<T: Real>(machine: &Machine<T>, order: u8) -> Obstacle {
         machine.members().iter().find(|m| bad(m.layer.kind())).map(|m| (m.layer.kind(), &m.name))
     };
     if let Some((kind, name)) =
-        find(&|k| matches!(k, Kind::Relu | Kind::Drelu | Kind::NegativeBinomial { .. }))
+        find(&|k| matches!(k, Kind::Relu | Kind::Drelu | Kind::NegativeBinomial { .. } | Kind::Ordinal { .. }))
     {
         return Some(format!(
             "the variance of the {kind} units of {name} is no polynomial of their mean"

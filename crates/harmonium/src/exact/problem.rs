@@ -116,8 +116,8 @@ fn own(layer: &Layer<f64>, j: usize, x: f64) -> f64 {
     match layer.kind() {
         Kind::Potts { q } => p[[0, j * q as usize + x as usize]],
         _ => {
-            let mut t = [0.0; 4];
-            layer.stats_row(&[x], 1.0, &mut t[..p.nrows()]);
+            let mut t = vec![0.0; p.nrows()];
+            layer.stats_row(&[x], 1.0, &mut t);
             t.iter().zip(p.column(j)).map(|(t, p)| t * p).sum()
         }
     }

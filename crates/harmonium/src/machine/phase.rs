@@ -50,6 +50,11 @@ impl<T: Real> Phase<T> {
         &self.moments.layers
     }
 
+    /// The moments of layer `l`, to be changed.
+    pub(crate) fn layer_mut(&mut self, l: usize) -> &mut Array2<T> {
+        &mut self.moments.layers[l]
+    }
+
     /// All moments.
     pub fn parameters(&self) -> Parameters<T> {
         let mut moments = self.moments.clone();

@@ -1,6 +1,6 @@
 //! The base model of an annealing path: the machine's units on their own, matched to the data.
 
-use crate::units::NegativeBinomial;
+use crate::units::{NegativeBinomial, ordinal};
 use crate::{Batch, Error, Kind, Layer, Machine, Real, Result, Role, States};
 use ndarray::Array2;
 
@@ -95,6 +95,10 @@ fn matched<T: Real>(layer: &Layer<T>, x: &Batch<T>) -> Layer<T> {
             Kind::Poisson => vec![((sum + 0.5) / (rows + 1.0)).ln()],
             Kind::NegativeBinomial { shape, n } => {
                 vec![NegativeBinomial::new(shape, n).theta((sum + 0.5) / (rows + 1.0))]
+            }
+            Kind::Ordinal { .. } => {
+                let counts: Vec<f64> = sums.column(j).iter().skip(1).copied().collect();
+                ordinal::fitted(&counts)
             }
             Kind::Relu => {
                 let gamma = layer.params()[[1, j]].f64();

@@ -222,5 +222,10 @@ fn variance<T: Real>(kind: Kind, stats: &Array2<T>, j: usize) -> f64 {
         Kind::NegativeBinomial { shape, n } => {
             m * (1.0 + 16.0 * m / f64::from(shape)).min(f64::from(n) - m)
         }
+        Kind::Ordinal { .. } => {
+            let nu = stats.column(j);
+            let square = nu.iter().skip(1).enumerate().map(|(x, p)| (x * x) as f64 * p.f64());
+            square.sum::<f64>() - m * m
+        }
     }
 }

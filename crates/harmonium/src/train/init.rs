@@ -4,7 +4,7 @@ use super::Data;
 use super::white::{Normal, set_normal};
 use crate::estimate::{RcmParams, low_rank_start};
 use crate::sample::purpose;
-use crate::units::{Form, NegativeBinomial};
+use crate::units::{Form, NegativeBinomial, ordinal};
 use crate::{Batch, Bits, Error, Key, Kind, Machine, Real, Result, Role};
 use harmonium_kernels::{Stream, bits};
 use ndarray::{Array1, Array2, Axis};
@@ -17,6 +17,8 @@ pub(super) struct Marginals {
     pub(super) square: Array1<f64>,
     /// Total weight behind each column.
     pub(super) total: Array1<f64>,
+    /// Weight of each state of each Ordinal unit; empty for other kinds.
+    pub(super) counts: Vec<Vec<f64>>,
 }
 
 impl Marginals {
@@ -27,6 +29,10 @@ impl Marginals {
             sum: Array1::zeros(width),
             square: Array1::zeros(width),
             total: Array1::zeros(width),
+            counts: match layer.kind() {
+                Kind::Ordinal { n } => vec![vec![0.0; n as usize + 1]; width],
+                _ => vec![],
+            },
         };
         if let (Batch::Bits(b), None) = (x, &data.known()[l]) {
             m.count(layer.kind(), b, data.wts());
@@ -44,6 +50,9 @@ impl Marginals {
                     m.sum[j] += wt * x.f64();
                     m.square[j] += wt * x.f64() * x.f64();
                     m.total[j] += wt;
+                    if let Some(counts) = m.counts.get_mut(j) {
+                        counts[x.f64() as usize] += wt;
+                    }
                 }
             }
         }
@@ -218,6 +227,10 @@ pub(super) fn fitted<T: Real>(kind: Kind, m: &Marginals) -> Array2<T> {
                 let mean = (m.sum[j] + 0.5) / (total + 0.5);
                 p[[0, j]] = T::of(NegativeBinomial::new(shape, n).theta(mean));
             }
+            Kind::Ordinal { .. } => {
+                let fitted = ordinal::fitted(&m.counts[j]);
+                fitted.into_iter().enumerate().for_each(|(k, x)| p[[k, j]] = T::of(x));
+            }
             Kind::Gaussian => {
                 p[[0, j]] = T::of(mean / variance);
                 p[[1, j]] = T::of(1.0 / variance);
@@ -232,6 +245,28 @@ pub(super) fn fitted<T: Real>(kind: Kind, m: &Marginals) -> Array2<T> {
         }
     }
     p
+}
+
+/// For each visible layer of Ordinal units, what the moments of its units on their own, with smoothed frequencies, have over
+/// those of the data: training that aims at this sum gives no state the probability 0 that it has among few rows.
+pub(super) fn smoothing<T: Real>(machine: &Machine<T>, data: &Data<T>) -> Result<Vec<(usize, Array2<T>)>> {
+    let mut out = Vec::new();
+    for l in machine.with_role(Role::Visible) {
+        let kind = machine.layer(l).kind();
+        if !matches!(kind, Kind::Ordinal { .. }) {
+            continue;
+        }
+        let m = Marginals::new(machine, data, l)?;
+        let units = crate::Layer::<f64>::with_params(kind, fitted(kind, &m))?;
+        let mut gap = units.mean_stats(&Array2::zeros((1, units.width())), None);
+        for (j, counts) in m.counts.iter().enumerate() {
+            let total = m.total[j].max(f64::MIN_POSITIVE);
+            gap[[0, j]] -= m.mean(j);
+            counts.iter().enumerate().for_each(|(x, c)| gap[[1 + x, j]] -= c / total);
+        }
+        out.push((l, gap.mapv(T::of)));
+    }
+    Ok(out)
 }
 
 /// What is added to the variance of a measured column, so that it cannot vanish: a column may be constant.

@@ -12,6 +12,7 @@ use crate::machine::Phase;
 use crate::sample::purpose;
 use crate::{Archive, Key, Machine, Real, Result, Role, States};
 use harmonium_kernels::Stream;
+use ndarray::Array2;
 use rand::RngExt;
 use std::borrow::Cow;
 
@@ -56,6 +57,8 @@ pub struct Trainer<'d, T: Real = f32> {
     pub(super) coordinates: Coordinates<T>,
     pub(super) stepper: Stepper<T>,
     moments: (Phase<T>, Phase<T>),
+    /// What is added to the positive moments of some layers.
+    smoothing: Vec<(usize, Array2<T>)>,
     /// Rows of positive weight, and the order of the present epoch.
     rows: Vec<usize>,
     order: (u64, Vec<usize>),
@@ -107,7 +110,9 @@ impl<'d, T: Real> Trainer<'d, T> {
         let stepper =
             Stepper::new(plan.optimiser, plan.regulariser, plan.rate, plan.average > 0, &machine);
         let zeros = || Phase::new(&machine);
+        let smoothing = super::init::smoothing(&machine, &data)?;
         Ok(Self {
+            smoothing,
             moments: (zeros(), zeros()),
             rows: data.weighty(),
             order: (u64::MAX, Vec::new()),
@@ -390,6 +395,9 @@ impl<'d, T: Real> Trainer<'d, T> {
         let all = self.data.states();
         let (positive, negative) = (&mut self.moments.0, &mut self.moments.1);
         let batch: States<T> = self.positive.estimate(&model, all, rows, wts, seed, update, positive)?;
+        for (l, gap) in &self.smoothing {
+            *positive.layer_mut(*l) += gap;
+        }
         let context = Context { model: &model, data: &batch, wts, positive, seed, update };
         self.estimator.estimate(&context, negative)
     }

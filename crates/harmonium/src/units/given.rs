@@ -1,7 +1,7 @@
 //! A layer given its inputs: Γ, means, variances, modes and samples over whole batches.
 
 use super::batch::row_blocks;
-use super::{Kind, Layer, per_kind, potts, row, rows};
+use super::{Kind, Layer, ordinal, per_kind, potts, row, rows};
 use crate::{Batch, Real};
 use harmonium_kernels::{Key, Stream};
 use ndarray::Array2;
@@ -28,9 +28,13 @@ impl<T: Real> Layer<T> {
     /// Γ of one row; `scratch` has the width of the layer and is overwritten.
     pub(crate) fn cgf_row(&self, inputs: &[T], scratch: &mut [T]) -> f64 {
         rows::cgf(self.kind(), self.flat(), inputs, scratch).unwrap_or_else(|| {
-            per_kind!(self, scalar::cgf(self.flat(), inputs), |_q| unreachable!(
-                "Potts rows are vectorised"
-            ))
+            let params = self.flat();
+            per_kind!(
+                self,
+                scalar::cgf(params, inputs),
+                |_q| unreachable!("Potts rows are vectorised"),
+                |n| ordinal::cgf(n, params, inputs)
+            )
         })
     }
 
@@ -41,9 +45,13 @@ impl<T: Real> Layer<T> {
 
     pub(crate) fn mean_row(&self, inputs: &[T], out: &mut [T]) {
         if !rows::mean(self.kind(), self.flat(), inputs, out) {
-            per_kind!(self, scalar::mean(self.flat(), inputs, out), |_q| unreachable!(
-                "Potts rows are vectorised"
-            ));
+            let params = self.flat();
+            per_kind!(
+                self,
+                scalar::mean(params, inputs, out),
+                |_q| unreachable!("Potts rows are vectorised"),
+                |n| ordinal::mean(n, params, inputs, out)
+            );
         }
     }
 
@@ -53,9 +61,13 @@ impl<T: Real> Layer<T> {
     }
 
     pub(crate) fn variance_row(&self, inputs: &[T], out: &mut [T]) {
-        per_kind!(self, scalar::variance(self.flat(), inputs, out), |q| {
-            potts::variance(q, self.flat(), inputs, out)
-        });
+        let params = self.flat();
+        per_kind!(
+            self,
+            scalar::variance(params, inputs, out),
+            |q| potts::variance(q, params, inputs, out),
+            |n| ordinal::variance(n, params, inputs, out)
+        );
     }
 
     fn per_row(
@@ -78,11 +90,14 @@ impl<T: Real> Layer<T> {
     /// The most probable state of each unit given its input.
     pub fn mode(&self, inputs: &Array2<T>) -> Batch<T> {
         let mut out = self.zeros(inputs.nrows());
-        let no_state = |_| ();
+        let (no_state, params) = (|_| (), self.flat());
         self.rows_mut(inputs, &mut out, false, no_state, |(), _, inputs, x| {
-            per_kind!(self, scalar::mode(self.flat(), inputs, x), |q| {
-                potts::mode(q, self.flat(), inputs, x)
-            });
+            per_kind!(
+                self,
+                scalar::mode(params, inputs, x),
+                |q| potts::mode(q, params, inputs, x),
+                |n| ordinal::mode(n, params, inputs, x)
+            );
         });
         out
     }
@@ -101,10 +116,14 @@ impl<T: Real> Layer<T> {
             return;
         }
         let stream = |block| Stream::new(Key { block: block as u32, ..key });
+        let params = self.flat();
         self.rows_mut(inputs, out, false, stream, |rng, _, inputs, x| {
-            per_kind!(self, scalar::sample(self.flat(), inputs, rng, x), |q| {
-                potts::sample(q, self.flat(), inputs, rng, x)
-            });
+            per_kind!(
+                self,
+                scalar::sample(params, inputs, rng, x),
+                |q| potts::sample(q, params, inputs, rng, x),
+                |n| ordinal::sample(n, params, inputs, rng, x)
+            );
         });
     }
 
@@ -114,13 +133,16 @@ impl<T: Real> Layer<T> {
         let one = self.flat();
         match self.kind() {
             Kind::Potts { .. } => potts::sample_unit(&one[j * c..(j + 1) * c], inputs, rng),
+            Kind::Ordinal { n } => ordinal::sample_unit(n, one, (self.width(), j), inputs[0], rng),
             _ => {
                 let mut x = [0.0];
                 let k = self.kind().params().len();
                 let p: [T; 4] =
                     std::array::from_fn(|i| if i < k { one[i * self.width() + j] } else { T::zero() });
                 let p = &p[..k];
-                per_kind!(self, scalar::sample(p, inputs, rng, &mut x), |_q| unreachable!());
+                per_kind!(self, scalar::sample(p, inputs, rng, &mut x), |_q| unreachable!(), |_n| {
+                    unreachable!()
+                });
                 x[0]
             }
         }

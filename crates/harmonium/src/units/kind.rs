@@ -40,6 +40,11 @@ pub enum Kind {
         /// Largest count.
         n: u32,
     },
+    /// {0, 1 … n}; $E = -\theta x - \nu_x$: counts and grades of any frequencies, coupled by their number.
+    Ordinal {
+        /// Largest number, at most 1023.
+        n: u32,
+    },
 }
 
 /// How the states of a kind are kept.
@@ -55,7 +60,7 @@ pub enum Form {
 
 impl Kind {
     /// Every kind once, with small parameters where a kind has some: for tests and listings.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Binary,
         Self::Spin,
         Self::Potts { q: 3 },
@@ -65,6 +70,7 @@ impl Kind {
         Self::Binomial { n: 3 },
         Self::Poisson,
         Self::NegativeBinomial { shape: 24, n: 5 },
+        Self::Ordinal { n: 3 },
     ];
 
     /// Names of the parameter arrays, in the order of the rows of a layer's parameters.
@@ -72,6 +78,7 @@ impl Kind {
         match self {
             Self::Gaussian | Self::Relu => &["theta", "gamma"],
             Self::Drelu => &["theta_plus", "theta_minus", "gamma_plus", "gamma_minus"],
+            Self::Ordinal { n } => super::ordinal::names(n),
             _ => &["theta"],
         }
     }
@@ -84,8 +91,13 @@ impl Kind {
         }
     }
 
-    /// Whether the states are counts, whose measure is not 1.
+    /// Whether the states are counts: whole numbers from 0 on that couple by their value.
     pub fn is_count(self) -> bool {
+        self.has_measure() || matches!(self, Self::Ordinal { .. })
+    }
+
+    /// Whether the reference measure is not 1 on all states.
+    pub fn has_measure(self) -> bool {
         matches!(self, Self::Binomial { .. } | Self::Poisson | Self::NegativeBinomial { .. })
     }
 
@@ -95,6 +107,7 @@ impl Kind {
             Self::Potts { q } => q > 0,
             Self::Binomial { n } => n > 0,
             Self::NegativeBinomial { shape, n } => shape > 0 && n > 0,
+            Self::Ordinal { n } => (1..=super::ordinal::LARGEST).contains(&n),
             _ => true,
         }
     }
@@ -104,7 +117,9 @@ impl Kind {
         match self {
             Self::Binary | Self::Spin => Some(2),
             Self::Potts { q } => Some(q),
-            Self::Binomial { n } | Self::NegativeBinomial { n, .. } => Some(n.saturating_add(1)),
+            Self::Binomial { n } | Self::NegativeBinomial { n, .. } | Self::Ordinal { n } => {
+                Some(n.saturating_add(1))
+            }
             _ => None,
         }
     }
@@ -134,7 +149,7 @@ impl Kind {
             Self::Potts { q } => format!("a whole number from 0 to {}", q.saturating_sub(1)),
             Self::Gaussian | Self::Drelu => "a finite number".into(),
             Self::Relu => "a finite number that is not negative".into(),
-            Self::Binomial { n } | Self::NegativeBinomial { n, .. } => {
+            Self::Binomial { n } | Self::NegativeBinomial { n, .. } | Self::Ordinal { n } => {
                 format!("a whole number from 0 to {n}")
             }
             Self::Poisson => format!("a whole number from 0 to {}", u32::MAX),
@@ -150,7 +165,7 @@ impl Kind {
             Self::Potts { q } => q > 0 && whole(q - 1),
             Self::Gaussian | Self::Drelu => x.is_finite(),
             Self::Relu => x.is_finite() && x >= 0.0,
-            Self::Binomial { n } | Self::NegativeBinomial { n, .. } => whole(n),
+            Self::Binomial { n } | Self::NegativeBinomial { n, .. } | Self::Ordinal { n } => whole(n),
             Self::Poisson => whole(u32::MAX),
         }
     }
@@ -167,6 +182,7 @@ impl fmt::Display for Kind {
             Self::Drelu => f.write_str("dReLU"),
             Self::Binomial { n } => write!(f, "Binomial({n})"),
             Self::Poisson => f.write_str("Poisson"),
+            Self::Ordinal { n } => write!(f, "Ordinal({n})"),
             Self::NegativeBinomial { shape, n } => {
                 write!(f, "NegativeBinomial(r={}, n={n})", f64::from(*shape) / 16.0)
             }

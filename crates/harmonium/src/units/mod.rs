@@ -21,6 +21,7 @@ mod kind;
 mod layer;
 mod negative_binomial;
 mod one;
+pub(crate) mod ordinal;
 mod poisson;
 mod potts;
 mod relu;
@@ -31,6 +32,7 @@ mod stats;
 
 pub use kind::{Form, Kind};
 pub use layer::Layer;
+pub use ordinal::smoothed as smoothed_frequencies;
 pub(crate) use negative_binomial::NegativeBinomial;
 
 use ndarray::Array2;
@@ -99,9 +101,10 @@ pub(crate) fn uniform<R: Rng>(rng: &mut R) -> f64 {
     ((rng.next_u64() >> 11) as f64 + 0.5) * (1.0 / (1u64 << 53) as f64)
 }
 
-/// Calls a function of `scalar.rs` with the unit of this kind, or the given expression for Potts units.
+/// Calls a function of `scalar.rs` with the unit of this kind, or the given expressions for Potts and Ordinal units, whose
+/// parameters or inputs are as many as their states.
 macro_rules! per_kind {
-    ($layer:expr, scalar::$f:ident($($arg:expr),*), |$q:ident| $potts:expr) => {
+    ($layer:expr, scalar::$f:ident($($arg:expr),*), |$q:ident| $potts:expr, |$n:ident| $ordinal:expr) => {
         match $layer.kind() {
             $crate::Kind::Binary => $crate::units::scalar::$f($crate::units::binary::Binary, $($arg),*),
             $crate::Kind::Spin => $crate::units::scalar::$f($crate::units::spin::Spin, $($arg),*),
@@ -114,6 +117,7 @@ macro_rules! per_kind {
                 $crate::units::scalar::$f($crate::units::NegativeBinomial::new(shape, n), $($arg),*)
             }
             $crate::Kind::Potts { q } => { let $q = q as usize; $potts }
+            $crate::Kind::Ordinal { n } => { let $n = n; $ordinal }
         }
     };
 }

@@ -1,7 +1,7 @@
 //! Energies and sufficient moments of a layer's states.
 
 use super::batch::{block_sum, row_blocks};
-use super::{Layer, per_kind, potts, row};
+use super::{Layer, ordinal, per_kind, potts, row};
 use crate::{Batch, Bits, Real};
 use ndarray::Array2;
 
@@ -46,7 +46,7 @@ impl<T: Real> Layer<T> {
 
     /// Adds $\ln\nu(x)$ of each row to `out`: zero but for counts.
     pub fn add_log_measure(&self, x: &Batch<T>, out: &mut [f64]) {
-        if !self.kind().is_count() {
+        if !self.kind().has_measure() {
             return;
         }
         row_blocks(out, 1, |_, first, out| {
@@ -59,21 +59,26 @@ impl<T: Real> Layer<T> {
     }
 
     pub(crate) fn log_measure_row(&self, values: &[f64]) -> f64 {
-        per_kind!(self, scalar::log_measure(values), |_q| 0.0)
+        per_kind!(self, scalar::log_measure(values), |_q| 0.0, |_n| 0.0)
     }
 
     pub(crate) fn stats_row(&self, values: &[f64], wt: f64, out: &mut [f64]) {
-        per_kind!(self, scalar::stats(values, wt, out), |q| potts::stats(q, values, wt, out));
+        per_kind!(
+            self,
+            scalar::stats(values, wt, out),
+            |q| potts::stats(q, values, wt, out),
+            |_n| ordinal::stats(values, wt, out)
+        );
     }
 
     pub(crate) fn mean_stats_row(&self, inputs: &[T], wt: f64, out: &mut [f64]) {
-        per_kind!(self, scalar::mean_stats(self.flat(), inputs, wt, out), |q| potts::mean_stats(
-            q,
-            self.flat(),
-            inputs,
-            wt,
-            out
-        ));
+        let params = self.flat();
+        per_kind!(
+            self,
+            scalar::mean_stats(params, inputs, wt, out),
+            |q| potts::mean_stats(q, params, inputs, wt, out),
+            |n| ordinal::mean_stats(n, params, inputs, wt, out)
+        );
     }
 
     /// Sufficient moments $\sum_r w_r t_k(x_r)$ of sampled or observed states, shaped like the parameters.

@@ -86,6 +86,7 @@ pub fn twin<T: Real>(machine: &Machine<T>, beta: f64) -> oracle::Machine {
         Kind::NegativeBinomial { shape, n } => {
             oracle::Kind::NegativeBinomial { shape: shape as usize, n: n as usize }
         }
+        Kind::Ordinal { n } => oracle::Kind::Ordinal { n: n as usize },
         other => panic!("no oracle row for {other}"),
     };
     oracle::Machine {

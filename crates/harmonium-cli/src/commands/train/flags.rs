@@ -55,7 +55,7 @@ pub(crate) struct TrainArgs {
     /// What hidden units are: binary, spin, gaussian, relu, drelu, potts:Q [default: binary]
     #[arg(long, value_name = "KIND", help_heading = "Machine")]
     hidden_kind: Option<String>,
-    /// Units of count columns: poisson, binomial:N, or neg_binomial:R:N [default: whichever fits the counts best]
+    /// Units of count columns: poisson, binomial:N, neg_binomial:R:N, or ordinal:N [default: whichever fits the counts best]
     #[arg(long, value_name = "KIND", help_heading = "Machine")]
     counts: Option<String>,
     /// Estimator of the negative phase: exact, cd, pcd, … [default: exact where it is quick, else pcd]
