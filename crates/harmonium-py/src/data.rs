@@ -196,8 +196,7 @@ fn parse_maps(maps: Vec<Option<String>>) -> PyResult<Vec<Option<Transform>>> {
 /// The transform of each column of real numbers, NaN where one is missing.
 #[pyfunction]
 pub(crate) fn fit_transforms(x: PyReadonlyArray2<'_, f64>) -> Vec<String> {
-    let columns = x.as_array();
-    columns.columns().into_iter().map(|c| Transform::fit(c.iter().copied()).to_string()).collect()
+    harmonium_table::fit_transforms(x.as_array()).iter().map(ToString::to_string).collect()
 }
 
 /// The columns as units see them, NaN where they are missing, and of each row the sum of $\ln(dz/dx)$ over what is known.

@@ -2,9 +2,9 @@
 
 use crate::counts::{CountUnits, histograms};
 use crate::layout::{Layout, Visible, visible};
-use crate::{Error, MachineConfig, MachineKind, Result};
+use crate::{Error, MachineConfig, MachineKind, Result, fit_transforms};
 use harmonium::{Coupling, Kind, Layer, Machine, Member, Role};
-use harmonium_data::{self as hd, Schema, Table, Transform};
+use harmonium_data::{self as hd, Schema, Table};
 use ndarray::Array2;
 
 /// Measured columns up to which these are coupled to each other without being asked for: hidden units then need not stand
@@ -33,9 +33,10 @@ pub fn machine_for(config: &mut MachineConfig, table: &Table) -> Result<(Machine
 pub fn measured(table: &Table) -> Schema {
     let mut schema = Schema::clone(table.schema());
     for block in table.blocks().iter().filter(|b| b.kind == hd::Kind::Real) {
-        for (j, &place) in block.columns.iter().enumerate() {
-            let values = (0..table.rows()).filter_map(|r| block.number(r, j));
-            schema.columns[place].transform.get_or_insert_with(|| Transform::fit(values));
+        let number = |(r, j)| block.number(r, j).unwrap_or(f64::NAN);
+        let x = Array2::from_shape_fn((table.rows(), block.cols()), number);
+        for (&place, map) in block.columns.iter().zip(fit_transforms(x.view())) {
+            schema.columns[place].transform.get_or_insert(map);
         }
     }
     schema

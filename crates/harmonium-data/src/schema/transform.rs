@@ -96,6 +96,12 @@ impl Transform {
     /// Leaves every number as it is.
     pub const IDENTITY: Self = Self { curve: Curve::Linear, centre: 0.0, scale: 1.0 };
 
+    /// The straight map to mean 0 and variance 1. Values that are not finite are passed over.
+    pub fn straight(values: impl IntoIterator<Item = f64>) -> Self {
+        let x: Vec<f64> = values.into_iter().filter(|x| x.is_finite()).collect();
+        Self::standard(Curve::Linear, &x)
+    }
+
     /// The map under which these values look most like normal ones: that of the largest normal likelihood, its slope
     /// included, where a curve must be worth its two numbers. Values that are not finite are passed over.
     pub fn fit(values: impl IntoIterator<Item = f64>) -> Self {

@@ -97,7 +97,7 @@ impl Plan {
                     Kind::Potts { .. } | Kind::Poisson => 10.0,
                     Kind::Relu | Kind::NegativeBinomial { .. } => 40.0,
                     Kind::Drelu => 80.0,
-                    Kind::Ordinal { n } => 4.0 * f64::from(n + 1),
+                    Kind::Ordinal { n } => 2.0 * f64::from(n + 1),
                 };
                 each * machine.layer(l).width() as f64
             })

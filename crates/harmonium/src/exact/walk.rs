@@ -120,7 +120,9 @@ impl Sum {
         let inner = &p.moving[held..];
         let mut gray = Gray::new(inner.iter().map(|&u| p.units[u].nodes.len()).collect());
         let mut runner = Runner::new(p, p.digits(block, held));
-        let mut chunk = Chunk::new(p);
+        // A block of few states, as one whose units have many each, needs no room for more.
+        let states = inner.iter().fold(1usize, |n, &u| n.saturating_mul(p.units[u].nodes.len()));
+        let mut chunk = Chunk::new(p, states.min(CHUNK));
         let mut since = 0;
         loop {
             if self.want == Want::LogZ {
@@ -282,13 +284,13 @@ struct Chunk {
 }
 
 impl Chunk {
-    fn new(p: &Problem) -> Self {
+    fn new(p: &Problem, rows: usize) -> Self {
         Self {
             len: 0,
-            log_w: vec![0.0; CHUNK],
-            inputs: Array2::zeros((CHUNK, p.cross.ncols())),
-            dense: Array2::zeros((CHUNK, p.width)),
-            digits: Array2::zeros((CHUNK, p.units.len())),
+            log_w: vec![0.0; rows],
+            inputs: Array2::zeros((rows, p.cross.ncols())),
+            dense: Array2::zeros((rows, p.width)),
+            digits: Array2::zeros((rows, p.units.len())),
         }
     }
 

@@ -29,3 +29,4 @@ pub use params::{Form, Init, Optimiser, Regulariser, Schedule, TrainParams};
 pub use plan::TrainPlan;
 pub use stack::Stack;
 pub use trainer::{Judge, Judgement, Trainer};
+pub use white::normal_log_density;

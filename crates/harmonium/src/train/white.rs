@@ -91,6 +91,13 @@ impl Normal {
     }
 }
 
+/// ln p of each of `rows` but for a constant, under the normal distribution of the rows `train` that coupled real units start
+/// from. `None` where `train` has none.
+pub fn normal_log_density(train: &Array2<f64>, rows: &Array2<f64>) -> Option<Vec<f64>> {
+    let normal = Normal::new(train, None, None)?;
+    Some(rows.rows().into_iter().map(|row| normal.log_density(row)).collect())
+}
+
 /// Rows, and the square roots of the weights of their known entries.
 struct Rows<'a> {
     x: &'a Array2<f64>,
