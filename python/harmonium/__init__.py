@@ -15,7 +15,7 @@ Where things are:
 
 - :class:`Machine` has everything one does with a machine; :func:`train` and :func:`build` make one for data;
 - :func:`Binary`, :func:`Spin`, :func:`Potts`, :func:`Gaussian`, :func:`ReLU`, :func:`DReLU`, :func:`Binomial`,
-  :func:`Poisson` and :func:`NegativeBinomial` are the kinds of units;
+  :func:`Poisson`, :func:`NegativeBinomial` and :func:`Ordinal` are the kinds of units;
 - :func:`read` and :func:`table` give the columns of files and frames their kinds;
 - :class:`Run`, :class:`LogZ`, :class:`LogLikelihood`, :class:`Diagnosis` and :class:`Trace` are what comes back;
 - :mod:`harmonium.plot` draws, with matplotlib; :meth:`Trace.to_arviz` hands chains to ArviZ;
@@ -41,6 +41,7 @@ from ._units import (
     Gaussian,
     Layer,
     NegativeBinomial,
+    Ordinal,
     Poisson,
     Potts,
     ReLU,
@@ -66,6 +67,7 @@ __all__ = [
     "Machine",
     "Moments",
     "NegativeBinomial",
+    "Ordinal",
     "Poisson",
     "Potts",
     "ReLU",

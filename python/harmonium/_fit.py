@@ -44,7 +44,7 @@ def build(
     visible
         What the columns of an array are, such as ``"potts:21"``; 0 and 1 are taken for binary, -1 and 1 for spins.
     counts
-        Units of count columns: ``"poisson"``, ``"binomial:16"`` or ``"neg_binomial:1.5:256"``; whichever fits the counts
+        Units of count columns: ``"poisson"``, ``"binomial:16"``, ``"neg_binomial:1.5:256"`` or ``"ordinal:30"``; whichever fits the counts
         best where nothing is said.
 
     Examples

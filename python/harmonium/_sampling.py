@@ -360,6 +360,6 @@ def _best(info: LayerInfo, mean: Floats) -> Array:
         return np.where(mean > 0, 1.0, -1.0)
     if info.kind == "potts":
         return np.asarray(mean.reshape(len(mean), info.n, -1).argmax(axis=2), dtype=np.float64)
-    if info.kind in ("binomial", "poisson", "negative_binomial"):
+    if info.kind in ("binomial", "poisson", "negative_binomial", "ordinal"):
         return np.floor(mean + 0.5)
     return mean

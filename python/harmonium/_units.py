@@ -13,6 +13,7 @@ __all__ = [
     "Layer",
     "LayerLike",
     "NegativeBinomial",
+    "Ordinal",
     "Poisson",
     "Potts",
     "ReLU",
@@ -45,8 +46,8 @@ class Layer:
             from ._names import suggestion
 
             raise ValueError(f"kind: unknown kind of units {self.kind!r}; {suggestion(self.kind, _KINDS)}")
-        if (self.states is not None) != (self.kind in ("potts", "binomial", "negative_binomial")):
-            raise ValueError("states: needed by potts, binomial and negative_binomial units, and only by them")
+        if (self.states is not None) != (self.kind in ("potts", "binomial", "negative_binomial", "ordinal")):
+            raise ValueError("states: needed by potts, binomial, negative_binomial and ordinal units, and only by them")
         if (self.r is not None) != (self.kind == "negative_binomial"):
             raise ValueError("r: needed by negative_binomial units, and only by them")
         if self.r is not None and not (self.r > 0 and (16 * self.r) % 1 == 0):
@@ -56,8 +57,8 @@ class Layer:
         """The kind as the model file writes it."""
         if self.kind == "potts":
             return {"potts": {"q": self.states}}
-        if self.kind == "binomial":
-            return {"binomial": {"n": self.states}}
+        if self.kind in ("binomial", "ordinal"):
+            return {self.kind: {"n": self.states}}
         if self.r is not None:
             return {"negative_binomial": {"shape": int(16 * self.r), "n": self.states}}
         return self.kind
@@ -66,7 +67,7 @@ class Layer:
         return f"{self.n} {_words(self.kind, self.states, self.r)}"
 
 
-_KINDS = ("binary", "spin", "potts", "gaussian", "relu", "drelu", "binomial", "poisson", "negative_binomial")
+_KINDS = ("binary", "spin", "potts", "gaussian", "relu", "drelu", "binomial", "poisson", "negative_binomial", "ordinal")
 
 LayerLike = Union[int, Layer]
 
@@ -126,6 +127,11 @@ def NegativeBinomial(n: int, r: float, most: int) -> Layer:  # noqa: N802
     '3 NegativeBinomial(r=1.5, n=256)'
     """
     return Layer(n, "negative_binomial", most, r)
+
+
+def Ordinal(n: int, most: int) -> Layer:  # noqa: N802
+    """``n`` whole numbers from 0 to ``most`` (at most 1023) that occur with any frequencies: counts with spikes, grades."""
+    return Layer(n, "ordinal", most)
 
 
 def units(name: str, n: int) -> Layer:

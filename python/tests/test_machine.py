@@ -89,6 +89,7 @@ def test_every_constructor_and_kind():
     kinds = [
         hm.Binary(3), hm.Spin(3), hm.Potts(3, 4), hm.Gaussian(3), hm.ReLU(3), hm.DReLU(3), hm.Binomial(3, 5), hm.Poisson(3),
         hm.NegativeBinomial(3, 1.5, 20),
+        hm.Ordinal(3, 5),
     ]  # fmt: skip
     for v in kinds:
         for h in (hm.Binary(2), hm.Spin(2), hm.Potts(2, 3), hm.Gaussian(2)):
