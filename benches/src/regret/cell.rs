@@ -42,6 +42,8 @@ pub struct Cell {
     pub visible: Kind,
     /// The hidden units, where there are some.
     pub hidden: Option<Kind>,
+    /// Whether it has fewer units than enumeration allows.
+    pub small: bool,
 }
 
 impl fmt::Display for Cell {
@@ -51,28 +53,45 @@ impl fmt::Display for Cell {
     }
 }
 
-/// All cells, or the few that a test can afford.
-pub fn cells(small: bool) -> Vec<Cell> {
+/// All cells: every kind of visible units with every kind of hidden ones under every machine.
+pub fn cells() -> Vec<Cell> {
     use Architecture::{Deep, FullyVisible, Rbm, SemiRestricted, Unrestricted};
-    let every =
+    let kinds =
         [Kind::Binary, Kind::Spin, Kind::Potts { q: 3 }, Kind::Gaussian, Kind::Relu, Kind::Drelu];
-    let few = [Kind::Binary, Kind::Gaussian];
-    let hidden: &[Kind] = if small { &few } else { &every };
-    let joined: &[Architecture] = match small {
-        true => &[Rbm, SemiRestricted],
-        false => &[Rbm, SemiRestricted, Unrestricted, Deep],
-    };
-    let chosen = |kind: &Kind| {
-        !small || matches!(kind, Kind::Binary | Kind::Potts { .. } | Kind::Gaussian | Kind::Poisson)
-    };
     let mut cells = Vec::new();
-    for visible in Kind::ALL.into_iter().filter(chosen) {
-        cells.push(Cell { architecture: FullyVisible, visible, hidden: None });
-        for &architecture in joined {
-            cells.extend(hidden.iter().map(|&h| Cell { architecture, visible, hidden: Some(h) }));
+    for visible in Kind::ALL {
+        cells.push(Cell { architecture: FullyVisible, visible, hidden: None, small: false });
+        for architecture in [Rbm, SemiRestricted, Unrestricted, Deep] {
+            let cell = |&h: &Kind| Cell { architecture, visible, hidden: Some(h), small: false };
+            cells.extend(kinds.iter().map(cell));
         }
     }
     cells
+}
+
+/// The few cells, with fewer units, that a test can afford: each machine, each kind of visible units, exact and sampled
+/// gradients.
+pub fn few_cells() -> Vec<Cell> {
+    use Architecture::{Deep, FullyVisible, Rbm, SemiRestricted, Unrestricted};
+    use Kind::{Binary, Binomial, Drelu, Gaussian, Poisson, Potts, Relu, Spin};
+    let counts = Kind::ALL.into_iter().find(|k| matches!(k, Kind::NegativeBinomial { .. }));
+    let cells = [
+        (FullyVisible, Binary, None),
+        (FullyVisible, Binomial { n: 3 }, None),
+        (Rbm, Binary, Some(Binary)),
+        (Rbm, Potts { q: 3 }, Some(Binary)),
+        (Rbm, Gaussian, Some(Binary)),
+        (Rbm, Relu, Some(Binary)),
+        (Rbm, Drelu, Some(Spin)),
+        (Rbm, Poisson, Some(Binary)),
+        (Rbm, counts.expect("a kind of that name"), Some(Binary)),
+        (Rbm, Gaussian, Some(Gaussian)),
+        (SemiRestricted, Gaussian, Some(Binary)),
+        (Unrestricted, Spin, Some(Spin)),
+        (Deep, Binary, Some(Binary)),
+    ];
+    let cell = |(architecture, visible, hidden)| Cell { architecture, visible, hidden, small: true };
+    cells.into_iter().map(cell).collect()
 }
 
 impl Cell {
@@ -89,9 +108,17 @@ impl Cell {
         }
     }
 
-    /// The blank machine of this cell, as large as enumeration allows.
+    /// The blank machine of this cell, as large as enumeration allows unless a small one is wanted.
     pub fn blank(&self) -> Machine {
-        let mut sizes = vec![if matches!(self.visible, Kind::Binary | Kind::Spin) { 10 } else { 6 }];
+        let visible = match (self.visible, self.small) {
+            (Kind::Binary | Kind::Spin, false) => 10,
+            (Kind::Binary | Kind::Spin, true) | (_, false) => 6,
+            (_, true) => 4,
+        };
+        if self.small {
+            return self.blank_of(&[visible, 2, 1]);
+        }
+        let mut sizes = vec![visible];
         // Hidden units that are coupled are walked through once per row.
         let walked = self.hidden.is_some_and(|kind| kind.states().is_none());
         match (self.architecture, self.hidden) {

@@ -5,11 +5,13 @@
 
 mod cell;
 mod draw;
+mod lesson;
 mod student;
 mod teacher;
 
-pub use cell::{Architecture, Cell, cells};
+pub use cell::{Architecture, Cell, cells, few_cells};
 pub use draw::{Draw, draw};
+pub use lesson::{Amount, Lesson};
 pub use student::{Trained, start, train};
 pub use teacher::{Teacher, teacher};
 

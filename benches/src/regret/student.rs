@@ -1,7 +1,6 @@
 //! Students: blank machines trained as the command line would, with nothing said about settings.
 
 use crate::measure::{Clock, on_threads};
-use harmonium::estimate::Estimator;
 use harmonium::train::{Control, Data, Event, TrainParams, Trainer};
 use harmonium::{Machine, Role, States};
 use harmonium_table::{Result, settings, trainer};
@@ -15,8 +14,8 @@ pub struct Trained {
     pub estimator: &'static str,
     /// Updates made.
     pub updates: u64,
-    /// Updates undone.
-    pub undone: u64,
+    /// Updates undone, and why the last of them was.
+    pub undone: (u64, String),
     /// Why it stopped.
     pub reason: String,
     /// Seconds on one thread.
@@ -29,27 +28,27 @@ pub struct Trained {
 /// Whatever the plan may refuse.
 pub fn start(blank: &Machine, rows: &States<f32>) -> Result<Machine> {
     let data = Data::new(rows.clone());
-    let params = settings(TrainParams::default(), blank, &data, None, &|| false)?;
+    // The start does not depend on how long a run is, which would be found by cross-validation.
+    let params = TrainParams { updates: Some(1), ..TrainParams::default() };
+    let params = settings(params, blank, &data, None, &|| false)?;
     let run = Trainer::new(blank.clone(), params.plan(blank, &data)?, &data)?;
     Ok(run.machine().clone())
 }
 
-/// Trains a blank machine on rows, on one thread, by the estimator given or else the default one. A limit of seconds
-/// stops the run.
+/// Trains a blank machine on rows, on one thread, with the settings given and the default ones for the rest. A limit of
+/// seconds stops the run.
 ///
 /// # Errors
 /// Whatever the plan or an update may refuse.
 pub fn train(
     blank: &Machine,
     rows: &States<f32>,
-    estimator: Option<Estimator>,
-    seed: u64,
+    params: TrainParams,
     limit: Option<f64>,
 ) -> Result<Trained> {
     on_threads(1, || {
         let clock = Clock::start();
         let data = Data::new(rows.clone());
-        let params = TrainParams { seed: Some(seed), estimator, ..TrainParams::default() };
         let params = settings(params, blank, &data, None, &|| false)?;
         let deep = blank.with_role(Role::Hidden).count() > 1;
         let late = || limit.is_some_and(|limit| clock.seconds() > limit);
@@ -59,9 +58,11 @@ pub fn train(
         let mut levels = on_time;
         let run = trainer(blank.clone(), params, &data, deep, &mut levels, &|| false)?;
         let mut run = run.expect("nobody stops it");
-        let mut undone = 0;
+        let mut undone = (0, String::new());
         let mut watch = |event: &Event, run: &Trainer<'_, f32>| {
-            undone += u64::from(matches!(event, Event::Undone { .. }));
+            if let Event::Undone { why, .. } = event {
+                undone = (undone.0 + 1, why.clone());
+            }
             on_time(event, run)
         };
         let outcome = run.run(&mut [&mut watch])?;

@@ -3,7 +3,6 @@
 use harmonium::{Kind, Machine, Result};
 use harmonium_kernels::{Key, Stream};
 use ndarray::Array1;
-use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 
 /// Standard deviation of the fields.
@@ -148,9 +147,4 @@ fn lower_fields(machine: &mut Machine, l: usize, by: &Array1<f32>) {
             row -= by;
         }
     }
-}
-
-/// A uniform number in [0, 1).
-pub(super) fn uniform(rng: &mut Stream) -> f64 {
-    rng.random_range(0.0..1.0)
 }

@@ -121,6 +121,29 @@ fn refused(machine: &Machine<f64>, needle: &str) {
     }
 }
 
+/// A Gaussian unit between two ReLU units that it pulls in opposite directions: their joint precision is not positive
+/// definite, yet units that are never negative cannot follow the direction in which the energy falls.
+#[test]
+fn rectified_units_on_either_side_of_a_gaussian_one() {
+    let mut machine = Machine::<f64>::rbm(Layer::new(Kind::Gaussian, 1), Layer::new(Kind::Relu, 2));
+    machine.coupling_mut(0).w_mut().assign(&ndarray::array![[0.9, -0.9]]);
+    machine.check_normalisable().unwrap();
+    // Without the Gaussian unit the energy is (a r₁² + a r₂² + 2c r₁r₂)/2, which in polar coordinates leaves
+    // √(2π) ∫ dφ/(a + c sin 2φ) over a quarter of the circle; Simpson's rule in 10 000 steps.
+    let (a, c) = (1.0 - 0.81, 0.81);
+    let (steps, width) = (10_000, std::f64::consts::FRAC_PI_2);
+    let sum: f64 = (0..=steps)
+        .map(|i| {
+            let part = f64::from(i) / f64::from(steps);
+            let wt = if i == 0 || i == steps { 1.0 } else { 2.0 + 2.0 * f64::from(i % 2) };
+            wt / (a + c * (2.0 * width * part).sin())
+        })
+        .sum();
+    let expected = (sum * width / f64::from(3 * steps)).ln() + 0.5 * (2.0 * std::f64::consts::PI).ln();
+    let log_z = machine.exact().log_z().unwrap();
+    assert!((log_z - expected).abs() < 1e-10, "{log_z}, expected {expected}");
+}
+
 /// Machines whose Z is infinite are refused by everything that would need it; just inside the bound they
 /// are not.
 #[test]

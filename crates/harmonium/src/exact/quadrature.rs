@@ -68,7 +68,7 @@ fn reach(machine: &Machine<f64>, l: usize, fixed: &[Option<Vec<f64>>]) -> Vec<(f
 
 /// Gauss–Legendre panels over the window of each unit.
 ///
-/// With A the joint precision of all real units and b their linear terms, the density is at most
+/// With A a bound on the joint precision of all real units and b their linear terms, the density is at most
 /// $e^{-x^\top Ax/2 + b^\top x}$, and it is 1 at x = 0. Maximised over the other units the bound is a normal
 /// density in $x_i$ with mean $e_i^\top A^{-1}b$ and variance $e_i^\top A^{-1}e_i$, which gives the window.
 pub(super) fn reals(
@@ -96,7 +96,10 @@ pub(super) fn reals(
             units.push((k, j, b, beta * gammas[0].min(gammas[1]), beta * gammas[0].max(gammas[1])));
         }
     }
-    let factor = Cholesky::new(&precision(machine, beta, &layers, &units));
+    let is_relu = |u: &(usize, usize, f64, f64, f64)| machine.layer(u.0).kind() == Kind::Relu;
+    let relu: Vec<bool> = units.iter().map(is_relu).collect();
+    let bound = without_repulsion(precision(machine, beta, &layers, &units), &relu);
+    let factor = bound.and_then(|a| Cholesky::new(&a));
     let factor = factor.ok_or_else(|| Error::Undefined {
         what: "exact integration over coupled real units",
         why: "their joint precision is not positive definite".into(),
@@ -127,7 +130,27 @@ pub(super) fn reals(
     Ok((0..n).filter(|&i| units[i].0 == l).map(nodes).collect())
 }
 
-/// The joint precision: γ on the diagonal, −w off it; where two ReLU units repel, nothing (a bound).
+/// A with the repulsion of ReLU units left out, for $x^\top Ax$ is then no larger as long as these are not negative: with all
+/// other units where they are best for given ReLU units r it is $r^\top Sr$, S being the Schur complement, whose positive
+/// elements off the diagonal can go. `None` when the other units alone are not held.
+fn without_repulsion(mut a: Array2<f64>, relu: &[bool]) -> Option<Array2<f64>> {
+    let (rectified, others): (Vec<usize>, Vec<usize>) = (0..relu.len()).partition(|&i| relu[i]);
+    let part = |rows: &[usize], columns: &[usize]| {
+        Array2::from_shape_fn((rows.len(), columns.len()), |(i, j)| a[[rows[i], columns[j]]])
+    };
+    let mut s = part(&rectified, &rectified);
+    if !others.is_empty() {
+        let across = part(&rectified, &others);
+        let inverse = Cholesky::new(&part(&others, &others))?.inverse();
+        s -= &across.dot(&inverse).dot(&across.t());
+    }
+    for ((i, j), s) in s.indexed_iter().filter(|((i, j), _)| i != j) {
+        a[[rectified[i], rectified[j]]] -= s.max(0.0);
+    }
+    Some(a)
+}
+
+/// The joint precision: γ on the diagonal, −w off it.
 fn precision(
     machine: &Machine<f64>,
     beta: f64,
@@ -143,9 +166,7 @@ fn precision(
     for c in machine.couplings() {
         let (p, q) = c.ends();
         if layers.contains(&p) && layers.contains(&q) {
-            let both_relu = [p, q].iter().all(|&l| machine.layer(l).kind() == Kind::Relu);
             for ((i, j), &w) in c.w().indexed_iter() {
-                let w = if both_relu { w.max(0.0) } else { w };
                 let (i, j) = (start(p) + i, start(q) + j);
                 if i != j {
                     (a[[i, j]], a[[j, i]]) = (-beta * w, -beta * w);

@@ -3,7 +3,7 @@
 use super::init::{Marginals, spare_variance};
 use super::{Data, Form};
 use crate::machine::Parameters;
-use crate::{Archive, Kind, Machine, Real, Result, Role};
+use crate::{Archive, Kind, Machine, Real, Result, Role, units};
 use ndarray::Array2;
 
 /// Variance added to every unit's own before scales are taken from it: constant units have none.
@@ -24,29 +24,41 @@ pub struct Coordinates<T = f32> {
     started: bool,
 }
 
-/// Mean μ and scale s of measured columns: with $z = (v-\mu)/s$ a Gaussian unit has $\tilde\gamma = s^2\gamma$ and
-/// $\tilde\theta = s(\theta - \mu\gamma)$, in which one learning rate fits columns of any unit.
+/// The units that the columns of a layer are measured in: with their mean μ and scale s, a layer of any kind has
+/// $\tilde\theta = s\theta$ or, where it has a γ, $\tilde\gamma = s^2\gamma$ and $\tilde\theta = s(\theta - \mu\gamma)$, in
+/// which one learning rate fits columns of any unit.
 pub(super) struct Units<'a, T> {
+    kind: Kind,
     centre: &'a [T],
     scale: &'a [T],
 }
 
 impl<T: Real> Units<'_, T> {
-    /// The gradient for $\tilde\theta$ (row 0) or $\tilde\gamma$ (row 1) of unit `j` from those for θ and γ.
+    /// The gradient for row `row` of the parameters of unit `j` in these units, from that for the `plain` parameters.
     pub(super) fn gradient(&self, row: usize, j: usize, plain: impl Fn(usize) -> f64) -> f64 {
-        let (mu, s) = (self.centre[j].f64(), self.scale[j].f64());
-        match row {
-            0 => plain(0) / s,
-            _ => (plain(1) + mu * plain(0)) / (s * s),
+        let s = self.scale[j].f64();
+        match linear_of(self.kind, row) {
+            None => plain(row) / s,
+            Some(theta) => (plain(row) + self.centre_of(theta, j).f64() * plain(theta)) / (s * s),
         }
     }
 
-    /// The change of θ (row 0) or γ (row 1) from that of $\tilde\theta$ or $\tilde\gamma$, after γ has `moved`.
+    /// The change of the plain parameter from that in these units, where its own γ has `moved`.
     pub(super) fn change(&self, row: usize, j: usize, by: T, moved: T) -> T {
-        let (mu, s) = (self.centre[j], self.scale[j]);
-        match row {
-            0 => by / s + mu * moved,
-            _ => by / (s * s),
+        let s = self.scale[j];
+        match linear_of(self.kind, row) {
+            None => by / s + self.centre_of(row, j) * moved,
+            Some(_) => by / (s * s),
+        }
+    }
+
+    /// The mean that row `theta` is taken about: each side of a dReLU unit sees values of its own sign.
+    fn centre_of(&self, theta: usize, j: usize) -> T {
+        let mu = self.centre[j];
+        match (self.kind, theta) {
+            (Kind::Drelu, 0) => mu.max(T::zero()),
+            (Kind::Drelu, _) => mu.min(T::zero()),
+            _ => mu,
         }
     }
 }
@@ -69,7 +81,7 @@ impl<T: Real> Coordinates<T> {
         if form != Form::Plain {
             for l in (0..machine.len()).filter(|&l| machine.role(l) != Role::Hidden) {
                 let m = Marginals::new(machine, data, l)?;
-                let measured = machine.layer(l).kind() == Kind::Gaussian;
+                let measured = machine.layer(l).kind().form() == units::Form::Reals;
                 for j in 0..m.sum.len() {
                     let (mean, variance) = (m.mean(j), m.variance(j));
                     out.set(l, j, mean, variance);
@@ -96,11 +108,11 @@ impl<T: Real> Coordinates<T> {
         &self.scale[l]
     }
 
-    /// The units that the columns of layer `l` are measured in, where its γ and θ are to be learned in standard ones.
+    /// The units that the parameters of layer `l` are to be learned in, where they are not plain.
     pub(super) fn units(&self, l: usize, machine: &Machine<T>) -> Option<Units<'_, T>> {
-        let measured = machine.layer(l).kind() == Kind::Gaussian && machine.role(l) == Role::Visible;
-        let standard = self.form == Form::Standardised && measured;
-        standard.then(|| Units { centre: &self.centre[l], scale: &self.scale[l] })
+        let kind = machine.layer(l).kind();
+        let standard = self.form == Form::Standardised;
+        standard.then(|| Units { kind, centre: &self.centre[l], scale: &self.scale[l] })
     }
 
     fn set(&mut self, l: usize, j: usize, mean: f64, variance: f64) {
@@ -199,6 +211,11 @@ pub(super) fn linear_rows(kind: Kind) -> std::ops::Range<usize> {
         Kind::Drelu => 0..2,
         _ => 0..1,
     }
+}
+
+/// The row of the θ that belongs to the γ of row `row`; `None` where that is a θ itself.
+pub(super) fn linear_of(kind: Kind, row: usize) -> Option<usize> {
+    row.checked_sub(linear_rows(kind).len())
 }
 
 /// $\langle x\rangle$ of column `j` from the moments of a layer.

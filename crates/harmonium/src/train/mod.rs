@@ -9,6 +9,7 @@ mod data;
 mod evaluate;
 mod event;
 mod floor;
+mod guard;
 mod init;
 mod metrics;
 mod optimise;

@@ -4,10 +4,11 @@ mod pass;
 mod rule;
 mod tiles;
 
-use super::coordinates::{Coordinates, linear_rows, mean};
+use super::coordinates::{Coordinates, linear_of, linear_rows, mean};
 use super::{Optimiser, Regulariser};
 use crate::machine::{Parameters, Phase};
 use crate::{Archive, Machine, Real, Result, Role};
+use ndarray::Array2;
 use pass::{Ends, Pass, column_sums, finish, is_final};
 use rule::Rule;
 use tiles::Written;
@@ -220,8 +221,8 @@ impl<T: Real> Stepper<T> {
         let n = theta.ncols();
         let (mut product, mut before) = (0.0, 0.0);
         let units = phases.coordinates.units(l, old);
-        // θ moves with what γ has moved: γ comes first.
-        let mut moved = vec![T::zero(); n];
+        // A θ moves with what its γ has moved: γ comes first.
+        let mut moved = Array2::<T>::zeros((linear_rows(kind).len(), n));
         let mut rows: Vec<usize> = (0..theta.nrows()).collect();
         if units.is_some() {
             rows.reverse();
@@ -258,12 +259,14 @@ impl<T: Real> Stepper<T> {
             for j in 0..n {
                 let shift = if linear { T::of(shifts[j]) } else { T::zero() };
                 let was = theta[[row, j]];
-                let change = units.as_ref().map_or(delta[j], |u| u.change(row, j, delta[j], moved[j]));
+                let change = units.as_ref().map_or(delta[j], |u| {
+                    u.change(row, j, delta[j], moved[[linear_of(kind, row).unwrap_or(row), j]])
+                });
                 let mut is = was + (change - shift);
                 // γ stays positive: it may halve in one update, no more.
-                if !linear && kind.params()[row].starts_with("gamma") {
+                if let Some(theta) = linear_of(kind, row) {
                     is = is.max(T::of(0.5) * was);
-                    moved[j] = is - was;
+                    moved[[theta, j]] = is - was;
                 }
                 norms.change += (is - was).f64().powi(2);
                 new.layer_mut(l).params_mut()[[row, j]] = is;

@@ -55,7 +55,9 @@ impl<T: Real> Stack<T> {
     ///
     /// A layer in the middle hears from below and from above. It keeps the parameters of the machine below it,
     /// less what arrives from above on average, $c \leftarrow c - W'\langle h'\rangle_{\text{data}}$, so that
-    /// the deep machine starts near the lowest one and the levels above it act through their fluctuations.
+    /// the deep machine starts near the lowest one and the levels above it act through their fluctuations. Real units that
+    /// were held by their own γ at two levels have one of them left: the weights of the upper level are halved until it
+    /// holds them.
     ///
     /// # Errors
     /// Data that do not fit.
@@ -65,13 +67,17 @@ impl<T: Real> Stack<T> {
         let mut deep = Machine::deep(visible, hidden);
         let mut data = data.clone();
         for (k, level) in self.levels.iter().enumerate() {
+            let room = deep.margin();
             deep.coupling_mut(k).w_mut().assign(level.couplings()[0].w());
             if k > 0 {
+                while room.is_some_and(|room| deep.margin().is_some_and(|left| left < 0.5 * room)) {
+                    deep.coupling_mut(k).w_mut().mapv_inplace(|w| T::of(0.5) * w);
+                }
                 let moments = level.at(1.0).moments(data.states(), &[1], data.wts())?;
                 let h = level.layer(1);
                 let mean = |j: usize| super::coordinates::mean(h.kind(), &moments.layers[1], j);
                 let mean = ndarray::Array1::from_iter((0..h.width()).map(mean));
-                let above = level.couplings()[0].w().dot(&mean);
+                let above = deep.couplings()[k].w().dot(&mean);
                 let kind = deep.layer(k).kind();
                 for row in super::coordinates::linear_rows(kind) {
                     let mut theta = deep.layer_mut(k).params_mut().row_mut(row);
@@ -94,4 +100,31 @@ fn up<T: Real>(machine: &Machine<T>, data: &Data<T>, seed: u64, level: usize) ->
         up = up.with_weights(wts.to_vec())?;
     }
     Ok(up)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Kind;
+
+    /// The upper level holds its lower units by γ = 4, of which the deep machine has 1.
+    #[test]
+    fn a_deep_machine_of_real_units_can_be_normalised() {
+        let level = |below: Kind, gamma: f64, w: f64| {
+            let mut machine = Machine::<f64>::rbm(Layer::new(below, 1), Layer::new(Kind::Relu, 1));
+            if below == Kind::Relu {
+                machine.layer_mut(0).params_mut()[[1, 0]] = gamma;
+            }
+            machine.coupling_mut(0).w_mut().fill(w);
+            machine.check_normalisable().unwrap();
+            machine
+        };
+        let stack = Stack { levels: vec![level(Kind::Binary, 0.0, 1.0), level(Kind::Relu, 4.0, 1.5)] };
+        let bits = crate::Bits::from_fn(4, 1, |r, _| r % 2 == 0);
+        let data = stack.levels[0].data(vec![crate::Batch::Bits(bits)]).unwrap();
+        let deep = stack.to_deep(&Data::new(data), 1).unwrap();
+        deep.check_normalisable().unwrap();
+        // Halved once: 1 − 0.75² = 0.4375 is less than half of 1; twice: 1 − 0.375² is more.
+        assert_eq!(deep.couplings()[1].w()[[0, 0]], 0.375);
+    }
 }

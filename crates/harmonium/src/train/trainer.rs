@@ -2,12 +2,12 @@
 
 use super::evaluate::{Quality, annealed_likelihood, sample_rows};
 use super::optimise::{Phases, Step, Stepper};
-use super::watch::{Best, Finding};
+use super::watch::{Best, Finding, Slack};
 use super::white::White;
 use super::{
     Control, Coordinates, Data, Evaluated, Event, Floor, Init, Observer, Outcome, TrainPlan, Updated,
 };
-use crate::estimate::{Context, Info, NegativePhase, Positive, Setup, Verdict};
+use crate::estimate::{Context, Estimator, Info, NegativePhase, Positive, Setup};
 use crate::machine::Phase;
 use crate::sample::purpose;
 use crate::{Archive, Key, Machine, Real, Result, Role, States};
@@ -16,20 +16,8 @@ use ndarray::Array2;
 use rand::RngExt;
 use std::borrow::Cow;
 
-/// A gradient this many times the usual one is not noise.
-const EXPLODES: f64 = 30.0;
-
 /// Updates between two steps of the averaged parameters.
 const AVERAGE_EVERY: u64 = 8;
-
-/// Updates before the usual norm of a gradient is known.
-const WARM_UP: u64 = 20;
-
-/// Part of its γ that every direction of coupled real units keeps.
-const LEAST_MARGIN: f64 = 1e-3;
-
-/// Halvings of an update that would cost the machine its normalisation.
-const MOST_HALVINGS: u32 = 40;
 
 /// Nats below independent columns at which modes must have been lost: a run begins at these, and an annealing of few chains is
 /// some tenths off.
@@ -51,7 +39,7 @@ pub struct Trainer<'d, T: Real = f32> {
     pub(super) white: Option<White>,
     pub(super) machine: Machine<T>,
     /// The machine that the next update is written into.
-    next: Machine<T>,
+    pub(super) next: Machine<T>,
     pub(super) positive: Positive<T>,
     pub(super) estimator: Box<dyn NegativePhase<T>>,
     pub(super) coordinates: Coordinates<T>,
@@ -60,7 +48,7 @@ pub struct Trainer<'d, T: Real = f32> {
     /// What is added to the positive moments of some layers.
     smoothing: Vec<(usize, Array2<T>)>,
     /// Rows of positive weight, and the order of the present epoch.
-    rows: Vec<usize>,
+    pub(super) rows: Vec<usize>,
     order: (u64, Vec<usize>),
     pub(super) update: u64,
     pub(super) rate_factor: f64,
@@ -216,9 +204,10 @@ impl<'d, T: Real> Trainer<'d, T> {
     }
 
     /// Whether the best model is the result. Held-out rows can tell; training rows only that a run has ended below its
-    /// start, for more training always looks better on them and the last average is less noisy than the best.
+    /// start, for more training always looks better on them and the last average is less noisy than the best. A run that
+    /// gave up did so at a machine that it could not use.
     fn prefers_best(&self) -> bool {
-        self.valid.is_some() || self.best.is_below_start(0.0)
+        self.valid.is_some() || self.gave_up() || self.best.is_below_start(0.0)
     }
 
     /// F of the estimator's persistent chains, where it has some and F can be had.
@@ -298,13 +287,13 @@ impl<'d, T: Real> Trainer<'d, T> {
             };
             let mut independent = self.machine.clone();
             super::init::from_data(&mut independent, &self.data, 0.0, self.plan.seed)?;
-            self.safe.see(floor, 0, || independent.parameters());
+            self.safe.see(floor, 0, Slack::Wide, || independent.parameters());
         }
         let machine = self.averaged_inside();
         let Ok(f) = machine.free_energy(rows.states()) else { return Ok(None) };
         let found = annealed_likelihood(&machine, &rows, &f, self.plan.seed);
         let Some(found) = found else { return Ok(None) };
-        self.safe.see(found, self.update, || machine.parameters());
+        self.safe.see(found, self.update, Slack::Wide, || machine.parameters());
         Ok(self.has_lost_modes().then(|| {
             let at = self.safe.update().unwrap_or(0);
             format!(
@@ -327,13 +316,14 @@ impl<'d, T: Real> Trainer<'d, T> {
     fn weigh(&mut self, e: &Evaluated) -> Result<Option<Event>> {
         let Some(score) = e.score else { return Ok(None) };
         let parameters = self.averaged_inside().parameters();
-        if self.best.see(score, e.update, || parameters) != Finding::Collapsed {
+        let likelihood =
+            e.metrics.iter().any(|(name, x)| *name == "train_log_likelihood" && *x == score);
+        let climbs = self.plan.estimator == Estimator::Exact && likelihood;
+        let slack = if climbs { Slack::Narrow } else { Slack::Wide };
+        if self.best.see(score, e.update, slack, || parameters) != Finding::Collapsed {
             return Ok(None);
         }
-        if let Some(best) = self.best.parameters().cloned() {
-            self.machine.set_parameters(&best)?;
-            self.stepper.restart(&best);
-        }
+        self.back_to_best()?;
         self.undone_in_a_row += 1;
         let why = format!("the score fell to {score:.3}: back to the best model");
         Ok(Some(self.lower(self.update, why)))
@@ -370,7 +360,7 @@ impl<'d, T: Real> Trainer<'d, T> {
         let norms = self.stepper.apply(&self.machine, &mut self.next, &mut phases, step);
         self.stay_normalisable();
         if let Some(why) = self.objection(norms.gradient, norms.change)? {
-            return Ok(self.undo(update, why));
+            return self.undo(update, why);
         }
         std::mem::swap(&mut self.machine, &mut self.next);
         self.undone_in_a_row = 0;
@@ -424,58 +414,6 @@ impl<'d, T: Real> Trainer<'d, T> {
         }
         let every = AVERAGE_EVERY as f64;
         (every / self.plan.average as f64).max(every / update as f64).min(1.0)
-    }
-
-    /// Shortens the prepared update until the next machine is normalisable with room to spare: no direction of coupled real
-    /// units may lose more than three quarters of what holds it, nor come so near to nothing that rounding decides. Every machine on the way from one that is normalisable is so
-    /// from some point on, and no update need ever be undone for it.
-    fn stay_normalisable(&mut self) {
-        for c in (0..self.next.couplings().len()).filter(|&c| self.machine.only_repels(c)) {
-            self.next.coupling_mut(c).w_mut().mapv_inplace(|w| w.min(T::zero()));
-        }
-        let Some(now) = self.machine.margin() else { return };
-        for _ in 0..MOST_HALVINGS {
-            if self.next.margin().is_some_and(|next| next >= (0.25 * now).max(LEAST_MARGIN.min(now))) {
-                return;
-            }
-            self.next.move_halfway(&self.machine);
-        }
-    }
-
-    /// What speaks against the update that has been prepared.
-    fn objection(&mut self, gradient: f64, change: f64) -> Result<Option<String>> {
-        if !(gradient.is_finite() && change.is_finite()) {
-            return Ok(Some("the update is not finite".into()));
-        }
-        if self.update >= WARM_UP && gradient > EXPLODES * self.usual_norm {
-            let times = gradient / self.usual_norm;
-            return Ok(Some(format!("the gradient is {times:.0} times as long as usual")));
-        }
-        if let Some(e) = self.next.members().iter().find_map(|m| m.layer.check().err()) {
-            return Ok(Some(e.to_string()));
-        }
-        if let Err(e) = self.next.check_normalisable() {
-            return Ok(Some(e.to_string()));
-        }
-        Ok(match self.estimator.updated(&self.machine, &self.next)? {
-            Verdict::Accept => None,
-            Verdict::Reject => Some("the chains cannot follow".into()),
-        })
-    }
-
-    /// Drops the prepared update, lowers the rate and forgets momenta. The update's number is used up, so
-    /// that the next attempt sees other rows and other random numbers.
-    fn undo(&mut self, update: u64, why: String) -> Event {
-        self.undone_in_a_row += 1;
-        self.update = update;
-        self.lower(update, why)
-    }
-
-    /// Halves the rate and forgets momenta.
-    fn lower(&mut self, update: u64, why: String) -> Event {
-        self.rate_factor *= 0.5;
-        self.stepper.clear(self.plan.rate * self.rate_factor);
-        Event::Undone { update, why, rate_factor: self.rate_factor }
     }
 
     /// The rows of a minibatch: the data in one random order after another, cut into equal pieces.

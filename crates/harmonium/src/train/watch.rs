@@ -3,9 +3,26 @@
 use crate::machine::Parameters;
 use crate::{Archive, Real, Result};
 
-/// A model this much worse than the best one, in nats, has collapsed: no noise of a score is as large.
-fn collapsed(score: f64, best: f64) -> bool {
-    !score.is_finite() || score < best - (0.5 * best.abs()).max(5.0)
+/// How many nats a score may fall below the best one before a model has collapsed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Slack {
+    /// More than any noise of a score, or what a held-out score loses while rows are learned by heart.
+    Wide,
+    /// The score is the likelihood of training rows and the gradient is that of it: it falls when steps are too long.
+    Narrow,
+}
+
+impl Slack {
+    fn nats(self, best: f64) -> f64 {
+        match self {
+            Self::Wide => (0.5 * best.abs()).max(5.0),
+            Self::Narrow => 0.3,
+        }
+    }
+}
+
+fn collapsed(score: f64, best: f64, slack: Slack) -> bool {
+    !score.is_finite() || score < best - slack.nats(best)
 }
 
 /// The best model so far.
@@ -49,11 +66,12 @@ impl<T: Real> Best<T> {
         &mut self,
         score: f64,
         update: u64,
+        slack: Slack,
         parameters: impl FnOnce() -> Parameters<T>,
     ) -> Finding {
         self.ends = Some((self.ends.map_or(score, |e| e.0), score));
         match &self.found {
-            Some((best, ..)) if collapsed(score, *best) => Finding::Collapsed,
+            Some((best, ..)) if collapsed(score, *best, slack) => Finding::Collapsed,
             Some((best, ..)) if score <= *best => {
                 self.stale += 1;
                 Finding::Worse

@@ -1,0 +1,93 @@
+//! What keeps a run sound: updates are shortened before they cost the normalisation, and dropped when they cannot be kept.
+
+use super::{Event, Trainer};
+use crate::estimate::{Estimator, Verdict};
+use crate::{Real, Result};
+
+/// A gradient this many times the usual one is not noise.
+const EXPLODES: f64 = 30.0;
+
+/// Updates before the usual norm of a gradient is known.
+const WARM_UP: u64 = 20;
+
+/// Part of its γ that every direction of coupled real units keeps.
+const LEAST_MARGIN: f64 = 1e-3;
+
+/// Halvings of an update that would cost the machine its normalisation.
+const MOST_HALVINGS: u32 = 40;
+
+/// Updates undone in a row after which other random numbers are not expected to help.
+const STUCK: u32 = 3;
+
+impl<T: Real> Trainer<'_, T> {
+    /// Shortens the prepared update until the next machine is normalisable with room to spare: no direction of coupled real
+    /// units may lose more than three quarters of what holds it, nor come so near to nothing that rounding decides. Every
+    /// machine on the way from one that is normalisable is so from some point on, and no update need ever be undone for it.
+    pub(super) fn stay_normalisable(&mut self) {
+        for c in (0..self.next.couplings().len()).filter(|&c| self.machine.only_repels(c)) {
+            self.next.coupling_mut(c).w_mut().mapv_inplace(|w| w.min(T::zero()));
+        }
+        let Some(now) = self.machine.margin() else { return };
+        for _ in 0..MOST_HALVINGS {
+            if self.next.margin().is_some_and(|next| next >= (0.25 * now).max(LEAST_MARGIN.min(now))) {
+                return;
+            }
+            self.next.move_halfway(&self.machine);
+        }
+    }
+
+    /// What speaks against the update that has been prepared.
+    pub(super) fn objection(&mut self, gradient: f64, change: f64) -> Result<Option<String>> {
+        if !(gradient.is_finite() && change.is_finite()) {
+            return Ok(Some("the update is not finite".into()));
+        }
+        if !self.is_noiseless() && self.update >= WARM_UP && gradient > EXPLODES * self.usual_norm {
+            let times = gradient / self.usual_norm;
+            return Ok(Some(format!("the gradient is {times:.0} times as long as usual")));
+        }
+        if let Some(e) = self.next.members().iter().find_map(|m| m.layer.check().err()) {
+            return Ok(Some(e.to_string()));
+        }
+        if let Err(e) = self.next.check_normalisable() {
+            return Ok(Some(e.to_string()));
+        }
+        Ok(match self.estimator.updated(&self.machine, &self.next)? {
+            Verdict::Accept => None,
+            Verdict::Reject => Some("the chains cannot follow".into()),
+        })
+    }
+
+    /// Whether the gradient is the true one. Then a long one is no accident that other rows or other random numbers could
+    /// mend, and near the optimum the usual one is so short that any step makes it many times longer.
+    fn is_noiseless(&self) -> bool {
+        self.plan.estimator == Estimator::Exact && self.plan.batch == self.rows.len()
+    }
+
+    /// Drops the prepared update, lowers the rate and forgets momenta. The update's number is used up, so that the next
+    /// attempt sees other rows and other random numbers. Where these do not help, it is the machine that has come to a bad
+    /// place, and the run goes back to the best model.
+    pub(super) fn undo(&mut self, update: u64, why: String) -> Result<Event> {
+        self.undone_in_a_row += 1;
+        self.update = update;
+        if self.undone_in_a_row == STUCK {
+            self.back_to_best()?;
+        }
+        Ok(self.lower(update, why))
+    }
+
+    /// The parameters of the best model, where there has been one.
+    pub(super) fn back_to_best(&mut self) -> Result<()> {
+        if let Some(best) = self.best.parameters().cloned() {
+            self.machine.set_parameters(&best)?;
+            self.stepper.restart(&best);
+        }
+        Ok(())
+    }
+
+    /// Halves the rate and forgets momenta.
+    pub(super) fn lower(&mut self, update: u64, why: String) -> Event {
+        self.rate_factor *= 0.5;
+        self.stepper.clear(self.plan.rate * self.rate_factor);
+        Event::Undone { update, why, rate_factor: self.rate_factor }
+    }
+}
