@@ -30,6 +30,7 @@ mod length;
 mod pretrain;
 mod schema;
 mod settings;
+mod side_by_side;
 
 pub use build::{join, machine_for, measured};
 pub use config::{MachineConfig, MachineKind};
@@ -39,3 +40,4 @@ pub use layout::{LABELS, Layout, Visible, is_class, visible};
 pub use pretrain::{starts_from_levels, trainer};
 pub use schema::{schema_from_json, schema_to_json};
 pub use settings::settings;
+pub use side_by_side::{given_schema, given_states};
