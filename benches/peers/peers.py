@@ -32,6 +32,9 @@ PEERS = {
 
 POOLS = ["OMP", "MKL", "OPENBLAS", "BLIS", "NUMEXPR", "RAYON"]
 
+# The versions that are compared.
+PINS = Path(__file__).resolve().parents[2] / "xtask" / "pins.txt"
+
 # A turn is long against the clock's grain; the pause lets idle threads of the last one's pool fall asleep.
 TURN, PAUSE = 0.2, 0.06
 
@@ -44,7 +47,7 @@ def install(env, peers):
     found = []
     for peer in peers:
         for packages in PEERS[peer][0]:
-            pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages]
+            pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-c", PINS, *packages]
             done = subprocess.run(pip, capture_output=True, text=True)
             if done.returncode != 0:
                 print(f"peer {peer} cannot be installed: {last_line(done.stderr)}", flush=True)

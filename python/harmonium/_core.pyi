@@ -174,7 +174,13 @@ def log_z(
     machine: Machine, data: Rows | None, params: str, time_budget: float | None, threads: int
 ) -> LogZ: ...
 def log_likelihood(
-    machine: Machine, data: Rows, log_z: LogZ | None, floor: str | None, seed: int, threads: int
+    machine: Machine,
+    data: Rows,
+    log_z: LogZ | None,
+    floor: str | None,
+    params: str,
+    time_budget: float | None,
+    threads: int,
 ) -> str: ...
 def pseudo_log_likelihood(machine: Machine, data: Rows, threads: int) -> _F64: ...
 def pseudo_log_likelihood_by_flips(machine: Machine, data: Rows, seed: int, threads: int) -> _F64: ...

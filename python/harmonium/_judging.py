@@ -118,9 +118,10 @@ class Judging(Parts):
         threads: int | None = None,
         **effort: Any,
     ) -> LogLikelihood:
-        """Mean ln p(v) of rows with its interval and verdict; ``.rows`` has that of every row.
+        """Mean ln p(v) of rows with its interval and verdict; ``.rows`` and ``.intervals`` have those of every row.
 
-        Rows with missing entries (NaN or masked) count with ln p of what is known of them.
+        Rows with missing entries (NaN or masked) count with ln p of what is known of them. Of a conditional machine it is
+        ln p(v | condition): ``X`` has the condition beside the visible units, and ln Z is found for every condition.
         ``log_z`` saves the estimate of ln Z where it is known already.
 
         >>> import harmonium as hm
@@ -130,10 +131,15 @@ class Judging(Parts):
         rows = _inputs.rows(self, X, "X", missing=True, weights=sample_weight)
         workers = resolve(threads)
         floor = self._details.get("floor")
-        if any(x.role == "condition" for x in self._layers.values()):
-            return LogLikelihood._of(_core.log_likelihood(self._core, rows, None, floor, seed, workers), None)
-        z = log_z or self._log_z(rows, std_err, chains, time_budget, seed, threads, effort)
-        return LogLikelihood._of(_core.log_likelihood(self._core, rows, z._found, floor, seed, workers), z)
+        z = log_z
+        if z is None and not any(x.role == "condition" for x in self._layers.values()):
+            z = self._log_z(rows, std_err, chains, time_budget, seed, threads, effort)
+        params = json.dumps({"std_err": std_err, "chains": chains, "seed": seed, **effort})
+        with _settings.explained():
+            found = _core.log_likelihood(
+                self._core, rows, None if z is None else z._found, floor, params, _settings.seconds(time_budget), workers
+            )
+        return LogLikelihood._of(found, z)
 
     def pseudo_log_likelihood(self, X: Any, *, threads: int | None = None) -> Floats:
         """Sum over units of ln p(unit | all other units), exactly, of each row.

@@ -74,8 +74,10 @@ class LogLikelihood:
     rows: npt.NDArray[np.float64] = field(repr=False)
     #: Standard error of the mean from the finite data alone.
     sampling_err: float = field(repr=False)
-    #: The ln Z that was used; ``None`` for conditional machines, which have one for each row.
+    #: The ln Z that was used; ``None`` for conditional machines, which have one for each condition.
     log_z: LogZ | None = field(repr=False)
+    #: Lower and upper end of the 95 % interval of every row, from the errors of ln Z and of the sums over units.
+    intervals: npt.NDArray[np.float64] = field(repr=False)
     #: Mean ln p(v) of independent columns on the same rows, where the machine knows the data it was trained on.
     floor: float | None = None
     #: ``mean`` minus ``floor``, and its standard error from the finite data.
@@ -87,12 +89,13 @@ class LogLikelihood:
         x = json.loads(text)
         ends = x["interval"]
         rows = np.array(x["rows"], dtype=np.float64)
+        intervals = np.array([[i["lower"], i["upper"]] for i in x["intervals"]], dtype=np.float64)
         gain = x["gain"] or {}
         if x["verdict"] in ("diverged", "worse than independent columns"):
             warnings.warn(f"this model must not be used: {x['verdict']} ({x['reasons'][0]})", RuntimeWarning, stacklevel=3)
         mean = float("nan") if x["mean"] is None else x["mean"]
         return cls(
-            mean, ends["lower"], ends["upper"], x["verdict"], x["reasons"], rows, x["sampling_err"], z,
+            mean, ends["lower"], ends["upper"], x["verdict"], x["reasons"], rows, x["sampling_err"], z, intervals,
             gain.get("floor"), gain.get("value"), gain.get("std_err"),
         )  # fmt: skip
 

@@ -1,22 +1,33 @@
-//! Model files go to other programs and come from them: a step with the real programs in an environment of its own.
+//! Model files go to other programs and come from them: a step with recorded files, and the command that records them.
 
 use crate::step::{Outcome, cargo, root, run, target};
 use crate::venv;
+use std::path::Path;
 use std::process::Command;
 
 /// Features of the command line that are off by default, so that a newcomer's build is quick.
 pub(crate) const FEATURES: &str = "harmonium-cli/hdf5,harmonium-cli/parquet";
 
-/// The programs, their plots and trackers left out.
-const INSTALLS: [&[&str]; 2] = [
-    &["numpy", "h5py", "scikit-learn", "torch", "tqdm", "pandas", "biopython", "matplotlib"],
+/// The real programs, their plots and trackers left out; torch comes with gigabytes for graphics cards.
+const PROGRAMS: [&[&str]; 2] = [
+    &["numpy", "h5py", "torch", "tqdm", "pandas", "biopython", "matplotlib"],
     &["--no-deps", "rbms", "adabmDCA"],
 ];
 
-/// Runs the script that exchanges files.
+/// Exchanges files with scikit-learn, and with what the other programs have recorded.
 pub(crate) fn check() -> Outcome {
+    let python = venv::python("exchange", &[&["numpy", "h5py", "scikit-learn"]])?;
+    script(&python, "exchange.py")
+}
+
+/// Records the files of the real programs anew, and takes ours to them.
+pub(crate) fn refresh() -> Outcome {
+    let python = venv::python("exchange-programs", &PROGRAMS)?;
+    script(&python, "exchange_refresh.py")
+}
+
+fn script(python: &Path, name: &str) -> Outcome {
     run(&mut cargo(&["build", "--locked", "-p", "harmonium-cli", "--features", FEATURES]))?;
-    let python = venv::python("exchange", &INSTALLS)?;
-    let script = root().join("crates/harmonium-cli/tests/python/exchange.py");
+    let script = root().join("crates/harmonium-cli/tests/python").join(name);
     run(Command::new(python).arg(script).arg(target().join("debug/harmonium")))
 }

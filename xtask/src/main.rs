@@ -25,6 +25,7 @@ cargo xtask <command>
   examples               builds and runs every example of the workspace
   bench <name> [args]    a bench of the package harmonium-benches, in release: kernels, exact, peers,
                          regret, tables
+  refresh exchange       records model files of rbms and adabmDCA anew, for the step exchange; installs torch
   help                   this text
 ";
 
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
         ["doc"] => doc::build(),
         ["examples"] => examples::all(),
         ["python"] => python::check(),
+        ["refresh", "exchange"] => exchange::refresh(),
         ["bench", name, ref rest @ ..] => bench::run_bench(name, rest),
         ["help" | "--help" | "-h"] => {
             print!("{HELP}");

@@ -4,8 +4,9 @@ use crate::error::{Context, Failure, Result};
 use crate::run::Run;
 use harmonium::io::Provenance;
 use harmonium::train::Floor;
-use harmonium::{Archive, Machine};
-use harmonium_table::{Layout, schema_from_json};
+use harmonium::{Archive, Machine, Role};
+use harmonium_data::Schema;
+use harmonium_table::{Layout, given_schema, schema_from_json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -51,6 +52,19 @@ impl Model {
         match Run::of_checkpoint(path) {
             Some(run) => Self::open(&run.dir)?.at(path),
             None => Self::file(path),
+        }
+    }
+
+    /// Whether it is a distribution given a condition.
+    pub(crate) fn is_conditional(&self) -> bool {
+        self.machine.with_role(Role::Condition).next().is_some()
+    }
+
+    /// The columns of rows to be judged: with those of the condition, where there is one.
+    pub(crate) fn columns(&self) -> Result<Arc<Schema>> {
+        match self.is_conditional() {
+            true => Ok(given_schema(&self.machine)?),
+            false => Ok(self.layout.schema.clone()),
         }
     }
 

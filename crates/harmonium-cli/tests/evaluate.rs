@@ -203,3 +203,44 @@ fn class_machines_judge_rows_without_labels() {
     assert!(place.ok("evaluate run t.csv").contains("are told right"));
     place.fails("score run t.csv --against bare.csv", 1, &["one has labels and the other has not"]);
 }
+
+/// A conditional machine comes from a file made by the library: both commands give ln p(v | condition) of enumeration, the
+/// columns of condition and visible units being told apart by their names.
+#[test]
+fn conditional_machines_are_judged_given_their_condition() {
+    use harmonium::{Kind, Layer, Machine};
+    let place = Place::new();
+    let layer = |n| Layer::new(Kind::Binary, n);
+    let mut machine: Machine = Machine::conditional(layer(2), layer(3), layer(2));
+    for c in 0..machine.couplings().len() {
+        let w = machine.coupling_mut(c).w_mut();
+        w.indexed_iter_mut()
+            .for_each(|((i, j), w)| *w = 0.7 * (i as f32 - 1.2 * j as f32 + c as f32 - 0.9));
+    }
+    machine.save(place.path("m.safetensors"), &harmonium::io::Provenance::default()).unwrap();
+    // The columns stand in another order than the layers.
+    let text = "v0,v1,v2,past1,past0\n1,0,1,1,0\n0,0,1,1,0\n1,1,,0,1\n";
+    std::fs::write(place.path("rows.csv"), text).unwrap();
+    let mut data = harmonium::States::empty(3, 3);
+    let batch = |l: usize, x: ndarray::Array2<f64>| machine.layer(l).batch(x.view()).unwrap();
+    data.set(0, batch(0, ndarray::array![[0.0, 1.0], [0.0, 1.0], [1.0, 0.0]]));
+    data.set(1, batch(1, ndarray::array![[1.0, 0.0, 1.0], [0.0, 0.0, 1.0], [1.0, 1.0, 0.0]]));
+    let known = [None, Some(harmonium::Bits::from_fn(3, 3, |r, j| (r, j) != (2, 2))), None];
+    let exact = machine.exact().log_probability_known(&data, &known).unwrap();
+    let scored = place.json("score m.safetensors rows.csv");
+    assert_eq!(scored["verdict"], "exact");
+    for (r, row) in scored["rows"].as_array().unwrap().iter().enumerate() {
+        let l = &row["log_likelihood"];
+        for end in ["value", "lower", "upper"] {
+            let got = l[end].as_f64().unwrap();
+            assert!((got - exact[r]).abs() < 1e-5, "row {r}, {end}: {got} against {}", exact[r]);
+        }
+    }
+    let e = place.json("evaluate m.safetensors rows.csv");
+    let mean = exact.iter().sum::<f64>() / 3.0;
+    assert!((e["log_likelihood"]["mean"].as_f64().unwrap() - mean).abs() < 1e-5, "{e}");
+    assert!(e["log_z"].is_null() && e["verdict"] == "exact", "{e}");
+    assert!(e["reasons"][0].as_str().unwrap().contains("each of 2 conditions"), "{e}");
+    let said = place.ok("evaluate m.safetensors rows.csv");
+    assert!(said.contains("log-likelihood given the condition"), "{said}");
+}

@@ -166,3 +166,55 @@ fn overrides_and_binarisation() {
     assert_eq!(grey.blocks()[0].values, binary.blocks_mut()[0].values);
     assert_eq!(grey.labels(), binary.labels());
 }
+
+/// Dates and times of Parquet are what they would be in a csv: the words, the format and the numbers.
+#[cfg(feature = "parquet")]
+#[test]
+fn parquet_dates_are_those_of_a_csv() {
+    let second = 86_400.0 + 3600.0 + 60.0 + 1.0;
+    let start = 18_292.0; // 2020-01-31
+    for (file, name, format, word, value) in [
+        ("temporal", "date", "%Y-%m-%d", "2020-02-03", start + 3.0),
+        ("temporal", "midnight", "%Y-%m-%d", "2020-02-03", start + 3.0),
+        (
+            "temporal",
+            "seconds",
+            "%Y-%m-%d %H:%M:%S",
+            "2020-02-03 03:03:03",
+            86_400.0 * start + 3.0 * second,
+        ),
+        (
+            "temporal",
+            "micros",
+            "%Y-%m-%d %H:%M:%S%.6f",
+            "2020-02-03 03:03:03.750000",
+            86_400.0 * start + 3.0 * second + 0.75,
+        ),
+        (
+            "temporal",
+            "utc",
+            "%Y-%m-%d %H:%M:%S%.6f+00:00",
+            "2020-02-03 03:03:03.750000+00:00",
+            86_400.0 * start + 3.0 * second + 0.75,
+        ),
+        ("temporal", "time", "%H:%M:%S", "03:03:03", 3.0 * 3661.0),
+        ("temporal", "fine", "%H:%M:%S%.6f", "03:03:03.750000", 3.0 * 3661.0 + 0.75),
+        (
+            "int96",
+            "old",
+            "%Y-%m-%d %H:%M:%S%.6f",
+            "2020-02-03 03:03:03.750000",
+            86_400.0 * start + 3.0 * second + 0.75,
+        ),
+    ] {
+        let table = all(&format!("{file}.parquet"));
+        let place = table.schema().position(name).unwrap();
+        let column = &table.schema().columns[place];
+        assert_eq!((column.kind, column.format.to_string().as_str()), (Kind::Real, format), "{name}");
+        let block = table.blocks().iter().find(|block| block.columns.contains(&place)).unwrap();
+        let col = block.columns.iter().position(|column| *column == place).unwrap();
+        assert_eq!(table.entry(block, 3, col), word, "{name}");
+        assert_eq!(table.entry(block, 4, col), "", "{name}");
+        assert_eq!(column.format.read(word), Some(value), "{name}");
+    }
+}

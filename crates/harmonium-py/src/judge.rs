@@ -63,17 +63,21 @@ pub(crate) fn log_z(
     Ok(LogZ { estimate })
 }
 
-/// ln p(v) of rows given ln Z, or p(v|u) of a conditional machine, which takes none.
+/// ln p(v) of rows given ln Z, or p(v|u) of a conditional machine, which finds that of every condition as `params` say.
 #[pyfunction]
+#[allow(clippy::too_many_arguments)]
 pub(crate) fn log_likelihood(
     py: Python<'_>,
     machine: &Machine,
     data: &Rows,
     log_z: Option<&LogZ>,
     floor: Option<&str>,
-    seed: u64,
+    params: &str,
+    time_budget: Option<f64>,
     threads: usize,
 ) -> PyResult<String> {
+    let params: LogZParams = serde_json::from_str(params).map_err(|e| value("log_z", e))?;
+    let start = Instant::now();
     let machine = &*machine.inner;
     // One that cannot be read is no reason to withhold the likelihood.
     let floor: Option<Floor> = floor.and_then(|text| serde_json::from_str(text).ok());
@@ -81,10 +85,28 @@ pub(crate) fn log_likelihood(
         let (states, known, wts) = (data.states(), data.data.known(), data.wts());
         let mut observer = observer(link);
         let found = match log_z {
-            Some(z) => {
-                judge::log_likelihood(machine, states, known, wts, &z.estimate, seed, &mut observer)
+            Some(z) => judge::log_likelihood(
+                machine,
+                states,
+                known,
+                wts,
+                &z.estimate,
+                params.seed,
+                &mut observer,
+            ),
+            None => {
+                let clock = || start.elapsed().as_secs_f64();
+                let budget = time_budget.map(|seconds| Budget { seconds, clock: &clock });
+                judge::conditional_log_likelihood(
+                    machine,
+                    states,
+                    known,
+                    wts,
+                    &params,
+                    budget,
+                    &mut observer,
+                )
             }
-            None => judge::conditional_log_likelihood(machine, states, known, wts, seed, &mut observer),
         }?;
         let found = match data.data.offsets() {
             Some(offsets) => found.in_units(offsets, wts)?,

@@ -30,6 +30,7 @@ mod length;
 mod pretrain;
 mod schema;
 mod settings;
+mod side_by_side;
 mod transforms;
 
 pub use build::{join, machine_for, measured};
@@ -40,4 +41,5 @@ pub use layout::{LABELS, Layout, Visible, is_class, visible};
 pub use pretrain::{starts_from_levels, trainer};
 pub use schema::{schema_from_json, schema_to_json};
 pub use settings::settings;
+pub use side_by_side::{given_schema, given_states};
 pub use transforms::fit_transforms;

@@ -62,8 +62,7 @@ fn curves_help(x: &Array2<f64>) -> Option<bool> {
 
 /// ln p of each held row, but for a constant, under the normal distribution of the mapped training rows.
 fn log_density(maps: &[Transform], train: &Array2<f64>, held: &Array2<f64>) -> Option<Vec<f64>> {
-    let mapped =
-        |x: &Array2<f64>| Array2::from_shape_fn(x.dim(), |(r, j)| maps[j].forward(x[[r, j]]));
+    let mapped = |x: &Array2<f64>| Array2::from_shape_fn(x.dim(), |(r, j)| maps[j].forward(x[[r, j]]));
     let density = normal_log_density(&mapped(train), &mapped(held))?;
     let slope = |row: ndarray::ArrayView1<'_, f64>| -> f64 {
         row.iter().zip(maps).map(|(&x, map)| map.log_slope(x)).sum()

@@ -33,6 +33,9 @@ computed, whatever the verdict.
 
 Rows with missing entries count with ln p of what is known of them; chains and samples are held against whole rows.
 
+Of a conditional machine (made in Python) it is ln p(v | condition): the data have the columns of the condition and of the
+visible units side by side, `past0`, `past1`, …, `v0`, …. ln Z is found for every condition that occurs.
+
 What --at and --along find is kept in RUN/evaluations.jsonl, from which `harmonium report` draws its curve.")]
 pub(crate) struct EvaluateArgs {
     /// A run, or a model file
@@ -66,10 +69,9 @@ impl EvaluateArgs {
     pub(crate) fn run(self, common: &Common) -> Result {
         let model = self.chosen(common)?;
         let (table, name) = match &self.data {
-            Some(name) => (
-                self.read.load_like(name, &model.layout.schema, common.seed.unwrap_or(0))?,
-                name.clone(),
-            ),
+            Some(name) => {
+                (self.read.load_like(name, &model.columns()?, common.seed.unwrap_or(0))?, name.clone())
+            }
             None => held_out(&model)?,
         };
         let effort = match self.time_budget {
@@ -80,7 +82,8 @@ impl EvaluateArgs {
         if self.along {
             return along::along(&model, &table, &name, &effort, common);
         }
-        if !common.quiet {
+        // The cost of a conditional machine depends on the number of its conditions.
+        if !common.quiet && !model.is_conditional() {
             let (cost, seconds) = harmonium::judge::log_z_cost(&model.machine, &effort.params(0))?;
             match (cost.sweeps, self.time_budget) {
                 (0.0, _) => say!("ln Z by enumeration: about {}", duration(seconds)),
@@ -95,7 +98,8 @@ impl EvaluateArgs {
         if let (Some(run), Some(update)) = (&model.run, model.update) {
             object = Records::read(run).add(run, update, &evaluation)?;
         }
-        let quality = match self.quick {
+        // Chains and samples of a conditional machine would need conditions to be drawn for.
+        let quality = match self.quick || model.is_conditional() {
             true => None,
             false => Quality::new(&model, &table, common.seed.unwrap_or(0))?,
         };

@@ -21,7 +21,8 @@ use std::path::PathBuf;
 Rank 1 is the most anomalous row. log_likelihood is −free_energy − ln Z in nats; lower and upper are the
 ends of its 95 % interval. All rows share the error of ln Z, so that differences between rows are exact; only in deep
 machines too large to enumerate, and in rows with many gaps, does each row have an error of its own besides. A class
-machine scores rows without labels by ln p(v), rows with labels by ln p(v, y).
+machine scores rows without labels by ln p(v), rows with labels by ln p(v, y); a conditional machine by ln p(v | condition),
+with the columns of the condition and of the visible units side by side.
 
 Rows may have missing entries (empty, NA, NaN, null or ?): they are scored by ln p of what is known of them, with the rest
 summed over. Such scores compare rows that lack the same entries; a row of which less is known is less improbable.")]
@@ -54,11 +55,26 @@ impl ScoreArgs {
         }
         let model = Model::open(&self.model)?;
         let rows = |name: &str| -> Result<Rows<'_>> {
-            let table = self.read.load_like(name, &model.layout.schema, common.seed.unwrap_or(0))?;
+            let table = self.read.load_like(name, &model.columns()?, common.seed.unwrap_or(0))?;
             Rows::new(&model.machine, &model.layout, &table, None)
         };
+        if model.is_conditional() && self.no_log_z {
+            return Err(Failure::usage(
+                "--no-log-z: free energies of a conditional machine do not compare rows of different conditions; leave it out",
+            ));
+        }
+        let effort = Effort::new(self.time_budget);
         let these = rows(&self.data)?;
         let f = these.free_energies(common)?;
+        // Rows of different conditions are compared by their likelihoods: ln Z does not cancel.
+        let given = match model.is_conditional() {
+            true => Some(these.likelihood(&effort, common, &mut |_| {})?.1),
+            false => None,
+        };
+        let anomaly: Vec<f64> = match &given {
+            Some(l) => l.rows.iter().map(|x| -x).collect(),
+            None => f.rows.clone(),
+        };
         let auc = match &self.against {
             None => None,
             Some(name) => {
@@ -70,23 +86,33 @@ impl ScoreArgs {
                         self.data
                     )));
                 }
-                Some(auc(&f.rows, &others.free_energies(common)?.rows))
+                Some(match &given {
+                    None => auc(&f.rows, &others.free_energies(common)?.rows),
+                    Some(_) => {
+                        let (_, l) = others.likelihood(&effort, common, &mut |_| {})?;
+                        auc(&anomaly, &l.rows.iter().map(|x| -x).collect::<Vec<_>>())
+                    }
+                })
             }
         };
-        let z = match self.no_log_z {
+        let z = match self.no_log_z || given.is_some() {
             true => None,
-            false => Some(evaluate::log_z(&these.machine, &Effort::new(self.time_budget), common)?),
+            false => Some(evaluate::log_z(&these.machine, &effort, common)?),
         };
-        let ranks = ranks(&f.rows);
+        let ranks = ranks(&anomaly);
         let lines =
             f.rows.iter().zip(&f.errors).zip(&ranks).enumerate().map(|(r, ((f, error), rank))| {
+                let of_condition = given.as_ref().map(|l| {
+                    let interval = &l.intervals[r];
+                    [l.rows[r], interval.lower, interval.upper]
+                });
                 let ll = z.as_ref().map(|z| {
                     let value = -f - z.log_z.value + these.offset(r);
                     let below = (z.interval.upper - z.log_z.value).hypot(*error);
                     let above = (z.log_z.value - z.interval.lower).hypot(*error);
                     [value, value - below, value + above]
                 });
-                (r + 1, *f, ll, *rank)
+                (r + 1, *f, ll.or(of_condition), *rank)
             });
         if common.json {
             let rows: Vec<_> = lines
@@ -97,13 +123,14 @@ impl ScoreArgs {
                     })
                 })
                 .collect();
-            let verdict = z.as_ref().map(|z| z.verdict.to_string());
+            let verdict = z.as_ref().map(|z| z.verdict).or(given.as_ref().map(|l| l.verdict));
+            let verdict = verdict.map(|v| v.to_string());
             return put!(
                 "{}",
                 json!({"rows": rows, "auc": auc, "verdict": verdict, "remark": f.remark})
             );
         }
-        let mut csv = String::from(if z.is_some() {
+        let mut csv = String::from(if z.is_some() || given.is_some() {
             "row,free_energy,log_likelihood,lower,upper,rank\n"
         } else {
             "row,free_energy,rank\n"
@@ -126,6 +153,9 @@ impl ScoreArgs {
                     z.interval.upper,
                     z.verdict
                 );
+            }
+            if let Some(l) = &given {
+                say!("ln p given the condition: {} ({})", l.verdict, l.reasons.join("; "));
             }
             if let (Some(auc), Some(against)) = (auc, &self.against) {
                 say!(

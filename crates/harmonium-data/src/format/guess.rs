@@ -55,22 +55,52 @@ const DATES: [&str; 15] = [
     "%Y%m%d",
     "%Y-%m",
 ];
+/// Years of two digits. With dashes between numbers they would be taken for codes and the like too often.
+const SHORT_DATES: [&str; 9] = [
+    "%d/%m/%y",
+    "%m/%d/%y",
+    "%d.%m.%y",
+    "%m.%d.%y",
+    "%d-%b-%y",
+    "%d %b %y",
+    "%d/%b/%y",
+    "%b %d, %y",
+    "%b %d %y",
+];
 const TIMES: [&str; 4] = ["%H:%M:%S%.1f", "%H:%M", "%I:%M:%S %p", "%I:%M %p"];
 const ZONES: [&str; 3] = ["", "%:z", " %:z"];
 
-/// The pattern that reads all words; of two that differ in day and month, the one with the month first.
-fn moment(words: &[&str]) -> Option<Guess> {
-    let mut patterns: Vec<String> = DATES.map(String::from).to_vec();
+/// All patterns of dates, with times behind them or without; times alone are among those of four digits.
+fn patterns(dates: &[&str]) -> Vec<Moment> {
+    let mut patterns: Vec<String> = dates.iter().map(ToString::to_string).collect();
     for time in TIMES {
         patterns.push(time.into());
-        for (date, between) in DATES.iter().flat_map(|date| ["T", " "].map(|between| (date, between))) {
+        for (date, between) in dates.iter().flat_map(|date| ["T", " "].map(|between| (date, between))) {
             patterns.extend(ZONES.map(|zone| format!("{date}{between}{time}{zone}")));
         }
     }
+    patterns.iter().filter_map(|pattern| Moment::from_pattern(pattern)).collect()
+}
+
+/// The pattern that reads all words; of two that differ in day and month, the one with the month first.
+///
+/// Years of two digits are believed where the month is named, or where some day is above 12, so that one order alone reads
+/// all words: `10/11/12` and `1.2.10` may be numbers of sections or versions, and stay words.
+fn moment(words: &[&str]) -> Option<Guess> {
     let reads = |moment: &Moment| words.iter().all(|word| moment.read(word).is_some());
-    let moments = patterns.iter().filter_map(|pattern| Moment::from_pattern(pattern));
     // Most patterns fail at the first word.
-    let fits: Vec<Moment> = moments.filter(|m| m.read(words[0]).is_some()).filter(reads).collect();
+    let fitting = |dates: &[&str]| -> Vec<Moment> {
+        let moments = patterns(dates).into_iter();
+        moments.filter(|m| m.read(words[0]).is_some()).filter(reads).collect()
+    };
+    let mut fits = fitting(&DATES);
+    if fits.is_empty() {
+        fits = fitting(&SHORT_DATES);
+        let named = |m: &Moment| m.items().iter().any(|item| matches!(item, Item::MonthName(_)));
+        if fits.len() > 1 && !fits.iter().all(named) {
+            return None;
+        }
+    }
     let first = fits.first()?;
     let day = |moment: &Moment| moment.items().iter().position(|item| matches!(item, Item::Day { .. }));
     let ambiguous = fits.iter().any(|other| day(other) != day(first));
@@ -232,6 +262,12 @@ mod tests {
             (&["2020-01-05 10:20"], "%Y-%m-%d %H:%M"),
             (&["1/5/2020 3:04 PM", "12/13/2020 11:59 AM"], "%-m/%-d/%Y %-I:%M %p"),
             (&["10:20", "23:59"], "%H:%M"),
+            (&["31/12/99", "01/02/03"], "%d/%m/%y"),
+            (&["12/31/99", "1/2/03"], "%-m/%-d/%y"),
+            (&["31.12.99", "01.02.68"], "%d.%m.%y"),
+            (&["1-Jan-99", "12-May-21"], "%-d-%b-%y"),
+            (&["Jan 5, 20"], "%b %-d, %y"),
+            (&["31/12/99 10:20"], "%d/%m/%y %H:%M"),
             (&["$1,234.50", "$3.20", "-$0.99"], "$1,234.56"),
             (&["1.234,50 €", "3,20 €"], "1.234,56 €"),
             (&["€ 3.20", "€ 17.00"], "€ 1234.56"),
@@ -260,6 +296,10 @@ mod tests {
             &["0-9", "10-19"],
             &["1 - strongly disagree"],
             &["12-34-56"],
+            // Days of a year of two digits, if anything, but the order cannot be told; sort codes with dashes look like them.
+            &["10/11/12", "01/02/03"],
+            &["1.2.10"],
+            &["31-12-99"],
             &["1.2.3"],
             &["2020-02-30"],
             &["Q1 2020"],

@@ -10,6 +10,8 @@ pub(crate) enum Item {
     Literal(char),
     /// Four digits.
     Year,
+    /// Two digits: 69 to 99 are 1969 to 1999, 00 to 68 are 2000 to 2068, as in POSIX.
+    ShortYear,
     /// One or two digits; without a leading zero when written, if not `padded`.
     Month {
         padded: bool,
@@ -62,6 +64,10 @@ const MONTHS: [&str; 12] = [
 const DAY: f64 = 86_400.0;
 /// 0001-01-01 and 9999-12-31 as days: what four digits of a year can say.
 const DAYS: [i64; 2] = [-719_162, 2_932_896];
+/// 1969-01-01 and 2068-12-31: what two digits can say.
+const SHORT_DAYS: [i64; 2] = [-365, 36_159];
+/// The first of the two digits that stand for the last century.
+const PIVOT: i64 = 69;
 
 /// The pattern of a date, a time or both.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,7 +96,12 @@ impl Moment {
     }
 
     fn has_date(&self) -> bool {
-        self.items.contains(&Item::Year)
+        self.items.contains(&Item::Year) || self.has_short_year()
+    }
+
+    /// Whether years have two digits.
+    pub(crate) fn has_short_year(&self) -> bool {
+        self.items.contains(&Item::ShortYear)
     }
 
     pub(crate) fn items(&self) -> &[Item] {
@@ -146,7 +157,8 @@ impl Moment {
         } else {
             0
         };
-        let (year, month, day) = civil_from_days((days as i64).clamp(DAYS[0], DAYS[1] - shift) + shift);
+        let [first, last] = if self.has_short_year() { SHORT_DAYS } else { DAYS };
+        let (year, month, day) = civil_from_days((days as i64).clamp(first, last - shift) + shift);
         // Fractions of the smallest unit that were lost in floating point do not become a unit less.
         let whole = (seconds + 0.5 * step.min(1e-6)).floor();
         let (hour, minute, second) =
@@ -155,6 +167,7 @@ impl Moment {
         let piece = |item: &Item| match *item {
             Item::Literal(c) => c.to_string(),
             Item::Year => format!("{year:04}"),
+            Item::ShortYear => two(year % 100, true),
             Item::Month { padded } => two(month, padded),
             Item::Day { padded } => two(day, padded),
             Item::Hour { padded } => two(hour, padded),
@@ -212,8 +225,9 @@ impl Moment {
 }
 
 /// The letters of the pieces, those that begin like others first.
-const ITEMS: [(&str, Item); 16] = [
+const ITEMS: [(&str, Item); 17] = [
     ("%Y", Item::Year),
+    ("%y", Item::ShortYear),
     ("%m", Item::Month { padded: true }),
     ("%-m", Item::Month { padded: false }),
     ("%d", Item::Day { padded: true }),
@@ -252,6 +266,10 @@ fn take(item: Item, rest: &mut &str, fields: &mut Fields) -> Option<()> {
     match item {
         Item::Literal(c) => *rest = rest.strip_prefix(c)?,
         Item::Year => fields.year = digits(rest, 4, 4)?,
+        Item::ShortYear => {
+            let year = digits(rest, 2, 2)?;
+            fields.year = if year < PIVOT { 2000 + year } else { 1900 + year };
+        }
         Item::Month { .. } => fields.month = within(digits(rest, 1, 2)?, 1, 12)?,
         Item::Day { .. } => fields.day = within(digits(rest, 1, 2)?, 1, 31)?,
         Item::Hour { .. } => fields.hour = within(digits(rest, 1, 2)?, 0, 23)?,
@@ -346,6 +364,10 @@ mod tests {
             ("%I:%M %p", "12:30 AM", 1800.0),
             ("%I:%M %p", "12:30 pm", 45_000.0),
             ("%Y-%m", "1970-02", 31.0),
+            ("%d/%m/%y", "31/12/99", 10_956.0),
+            ("%d/%m/%y", "01/01/69", -365.0),
+            ("%d/%m/%y", "31/12/68", 36_159.0),
+            ("%-d-%b-%y", "1-Jan-00", 10_957.0),
         ] {
             assert_eq!(pattern(form).read(word), Some(value), "{word}");
         }
@@ -356,6 +378,8 @@ mod tests {
             ("%Y-%m-%d", "00-01-01"),
             ("%H:%M", "24:00"),
             ("%b %d, %Y", "Foo 5, 2020"),
+            ("%d/%m/%y", "31/12/1999"),
+            ("%d/%m/%y", "31/12/9"),
             ("%I:%M %p", "13:00 PM"),
         ] {
             assert_eq!(pattern(form).read(word), None, "{word}");
@@ -371,5 +395,8 @@ mod tests {
         assert_eq!(pattern("%Y-%m-%d %H:%M:%S").write(-0.4), "1970-01-01 00:00:00");
         assert_eq!(pattern("%Y-%m-%d").write(1e300), "9999-12-31");
         assert_eq!(pattern("%Y-%m-%d").write(f64::NEG_INFINITY), "0001-01-01");
+        // Two digits cannot say more than a century: what lies outside is not written as if it were inside.
+        assert_eq!(pattern("%d/%m/%y").write(-366.0), "01/01/69");
+        assert_eq!(pattern("%d/%m/%y").write(36_160.0), "31/12/68");
     }
 }

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::ops::Range;
 use std::path::Path;
 
-use ::parquet::basic::{ConvertedType, LogicalType, Type};
+use ::parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type};
 use ::parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use ::parquet::data_type::{
     AsBytes, BoolType, ByteArrayType, DataType, DoubleType, FixedLenByteArrayType, FloatType, Int32Type,
@@ -17,6 +17,7 @@ use ::parquet::schema::types::ColumnDescriptor;
 
 use super::blocks::BlockSource;
 use crate::cells::{Cell, Cells};
+use crate::format::Moment;
 use crate::table::TextColumn;
 use crate::{Error, Place, Result, shielded};
 
@@ -24,11 +25,16 @@ use crate::{Error, Place, Result, shielded};
 /// header and footer, stays far below this.
 const MAX_ENTRIES_PER_BYTE: u64 = 10_000;
 
+/// Rows of a column that are looked at together when it is looked through.
+const LOOK: usize = 1 << 14;
+
 /// A Parquet file as a source of blocks of rows.
 pub(crate) struct ParquetSource {
     place: Place,
     reader: SerializedFileReader<File>,
     names: Vec<String>,
+    /// What the columns of dates and times are.
+    temporal: Vec<Option<Temporal>>,
     /// First row of each row group, and the number of rows at the end.
     starts: Vec<usize>,
     /// Readers that stand at this row, ready to go on.
@@ -67,7 +73,46 @@ impl ParquetSource {
             let what = format!("{length} bytes claim {rows} rows of {} columns", columns.len());
             return Err(Error::corrupt(place, what));
         }
-        Ok(Self { place: place.clone(), names, starts, standing: None, reader })
+        let temporal = columns.iter().map(|column| Temporal::of(column)).collect();
+        let mut source = Self { place: place.clone(), names, temporal, starts, standing: None, reader };
+        source.find_dates()?;
+        Ok(source)
+    }
+
+    /// Timestamps that all lie at midnight are dates, as which many programs keep them: one look at these columns.
+    fn find_dates(&mut self) -> Result<()> {
+        for col in 0..self.names.len() {
+            let Some(temporal @ Temporal { what: What::Timestamp { .. }, .. }) = self.temporal[col]
+            else {
+                continue;
+            };
+            let mut is_date = true;
+            for group in 0..self.starts.len() - 1 {
+                let failed = |e: ParquetError| broken(&self.place, &e);
+                let group_reader = self.reader.get_row_group(group).map_err(failed)?;
+                let mut reader = group_reader.get_column_reader(col).map_err(failed)?;
+                let mut left = self.starts[group + 1] - self.starts[group];
+                while left > 0 && is_date {
+                    let descriptor = self.reader.metadata().file_metadata().schema_descr().column(col);
+                    let mut entries = Entries::Numbers(Vec::new());
+                    let count = left.min(LOOK);
+                    entries.read(&mut reader, &descriptor, count, &self.place)?;
+                    left -= count;
+                    let Entries::Numbers(numbers) = entries else {
+                        unreachable!("timestamps are numbers")
+                    };
+                    is_date = numbers
+                        .iter()
+                        .all(|x| x.is_nan() || x % (86_400.0 * temporal.per_second) == 0.0);
+                }
+            }
+            if is_date {
+                let per_second = temporal.per_second;
+                self.temporal[col] =
+                    Some(Temporal { what: What::Date { per_day: 86_400.0 * per_second }, per_second });
+            }
+        }
+        Ok(())
     }
 
     /// Readers of all columns, standing at `row`.
@@ -130,6 +175,7 @@ impl ParquetSource {
         Ok(Box::new(ParquetCells {
             place: self.place.clone(),
             names: self.names.clone(),
+            written: self.temporal.iter().map(|t| t.map(Written::new)).collect(),
             columns,
             first_row: rows.start,
             rows: rows.len(),
@@ -301,10 +347,88 @@ fn big_endian_integer(bytes: &[u8]) -> f64 {
     if negative { -magnitude - 1.0 } else { magnitude }
 }
 
+/// A column of dates or times.
+#[derive(Clone, Copy)]
+struct Temporal {
+    what: What,
+    /// How many of the stored numbers are a second.
+    per_second: f64,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum What {
+    Date { per_day: f64 },
+    Time,
+    Timestamp { utc: bool },
+}
+
+impl Temporal {
+    fn of(descriptor: &ColumnDescriptor) -> Option<Self> {
+        let per_second = |unit: &TimeUnit| match unit {
+            TimeUnit::MILLIS => 1e3,
+            TimeUnit::MICROS => 1e6,
+            TimeUnit::NANOS => 1e9,
+        };
+        let date = What::Date { per_day: 1.0 };
+        let (what, per_second) = match (descriptor.logical_type_ref(), descriptor.converted_type()) {
+            (Some(LogicalType::Date), _) | (None, ConvertedType::DATE) => (date, 1.0),
+            (Some(LogicalType::Time(time)), _) => (What::Time, per_second(&time.unit)),
+            (Some(LogicalType::Timestamp(time)), _) => {
+                (What::Timestamp { utc: time.is_adjusted_to_u_t_c }, per_second(&time.unit))
+            }
+            (None, ConvertedType::TIME_MILLIS) => (What::Time, 1e3),
+            (None, ConvertedType::TIME_MICROS) => (What::Time, 1e6),
+            (None, ConvertedType::TIMESTAMP_MILLIS) => (What::Timestamp { utc: true }, 1e3),
+            (None, ConvertedType::TIMESTAMP_MICROS) => (What::Timestamp { utc: true }, 1e6),
+            // Twelve bytes were never anything but nanoseconds.
+            _ if descriptor.physical_type() == Type::INT96 => (What::Timestamp { utc: false }, 1e9),
+            _ => return None,
+        };
+        Some(Self { what, per_second })
+    }
+}
+
+/// The stored numbers of a column of dates or times as the words that a csv would have, so that both are understood alike.
+struct Written {
+    temporal: Temporal,
+    whole: Moment,
+    fraction: Moment,
+}
+
+impl Written {
+    fn new(temporal: Temporal) -> Self {
+        let (day, zone) = match temporal.what {
+            What::Time => ("", ""),
+            What::Timestamp { utc: true } => ("%Y-%m-%d ", "+00:00"),
+            _ => ("%Y-%m-%d ", ""),
+        };
+        let pattern = |text: &str| Moment::from_pattern(text).expect("a pattern of a date or a time");
+        let (whole, fraction) = match temporal.what {
+            What::Date { .. } => (pattern("%Y-%m-%d"), pattern("%Y-%m-%d")),
+            _ => {
+                (pattern(&format!("{day}%H:%M:%S{zone}")), pattern(&format!("{day}%H:%M:%S%.6f{zone}")))
+            }
+        };
+        Self { temporal, whole, fraction }
+    }
+
+    fn word(&self, stored: f64) -> String {
+        match self.temporal.what {
+            What::Date { per_day } => self.whole.write(stored / per_day),
+            _ if stored % self.temporal.per_second == 0.0 => {
+                self.whole.write(stored / self.temporal.per_second)
+            }
+            _ => self.fraction.write(stored / self.temporal.per_second),
+        }
+    }
+}
+
 /// A stretch of rows in memory.
 struct ParquetCells {
     place: Place,
     names: Vec<String>,
+    /// How the columns of dates and times are written.
+    written: Vec<Option<Written>>,
     columns: Vec<Entries>,
     first_row: usize,
     rows: usize,
@@ -325,7 +449,12 @@ impl Cells for ParquetCells {
 
     fn cell(&self, row: usize, col: usize) -> Cell<'_> {
         match &self.columns[col] {
-            Entries::Numbers(numbers) => Cell::number(numbers[row]),
+            Entries::Numbers(numbers) => match &self.written[col] {
+                Some(written) if !numbers[row].is_nan() => {
+                    Cell::Text(Cow::Owned(written.word(numbers[row])))
+                }
+                _ => Cell::number(numbers[row]),
+            },
             Entries::Words { missing, .. } if missing[row] => Cell::Missing,
             Entries::Words { words, .. } => Cell::Text(Cow::Borrowed(words.get(row))),
         }

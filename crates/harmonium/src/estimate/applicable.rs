@@ -38,9 +38,9 @@ pub(super) fn mean_field<T: Real>(machine: &Machine<T>, order: u8) -> Obstacle {
     let find = |bad: &dyn Fn(Kind) -> bool| {
         machine.members().iter().find(|m| bad(m.layer.kind())).map(|m| (m.layer.kind(), &m.name))
     };
-    if let Some((kind, name)) =
-        find(&|k| matches!(k, Kind::Relu | Kind::Drelu | Kind::NegativeBinomial { .. } | Kind::Ordinal { .. }))
-    {
+    if let Some((kind, name)) = find(&|k| {
+        matches!(k, Kind::Relu | Kind::Drelu | Kind::NegativeBinomial { .. } | Kind::Ordinal { .. })
+    }) {
         return Some(format!(
             "the variance of the {kind} units of {name} is no polynomial of their mean"
         ));

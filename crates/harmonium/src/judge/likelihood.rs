@@ -18,7 +18,7 @@ const PATIENCE: f64 = 10.0;
 const STEPS: usize = 300;
 const COPIES: usize = 8;
 /// Half width of a 95 % interval in standard errors that come from so many chains: Student's t with 7 degrees of freedom.
-const T95: f64 = 2.365;
+pub(super) const T95: f64 = 2.365;
 
 /// ln p(v) of data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -31,6 +31,8 @@ pub struct LogLikelihood {
     pub sampling_err: f64,
     /// Of each row.
     pub rows: Vec<f64>,
+    /// The range of each at 95 %, from the errors of ln Z and of the sum over hidden and missing units.
+    pub intervals: Vec<Interval>,
     /// That of ln Z, or what is wrong with the model.
     pub verdict: Verdict,
     /// Why, in words.
@@ -52,8 +54,9 @@ pub struct Gain {
 
 impl LogLikelihood {
     /// From its rows and the distances of ln p from the ends of its interval, the finite data apart.
-    fn new(
+    pub(super) fn new(
         rows: Vec<f64>,
+        intervals: Vec<Interval>,
         wts: Option<&[f64]>,
         (below, above): (f64, f64),
         verdict: Verdict,
@@ -62,7 +65,8 @@ impl LogLikelihood {
         let (mean, sampling_err) = summary(&rows, wts)?;
         let wide = |error: f64| error.hypot(Z95 * sampling_err);
         let interval = Interval { lower: mean - wide(below), upper: mean + wide(above) };
-        let mut out = Self { mean, interval, sampling_err, rows, verdict, reasons, gain: None };
+        let mut out =
+            Self { mean, interval, sampling_err, rows, intervals, verdict, reasons, gain: None };
         if !mean.is_finite() {
             out.verdict = Verdict::Diverged;
             out.reasons.insert(0, "the likelihood is not a finite number".into());
@@ -83,7 +87,9 @@ impl LogLikelihood {
         let own = |half: f64| (half * half - (Z95 * self.sampling_err).powi(2)).max(0.0).sqrt();
         let errors = (own(self.mean - self.interval.lower), own(self.interval.upper - self.mean));
         let rows = self.rows.iter().zip(offsets).map(|(x, o)| x + o).collect();
-        Self::new(rows, wts, errors, self.verdict, self.reasons)
+        let shift = |(i, o): (&Interval, &f64)| Interval { lower: i.lower + o, upper: i.upper + o };
+        let intervals = self.intervals.iter().zip(offsets).map(shift).collect();
+        Self::new(rows, intervals, wts, errors, self.verdict, self.reasons)
     }
 
     /// The same with the gain over independent columns, whose log-likelihood of each row is `floor`; a model that lies below
@@ -136,11 +142,17 @@ pub fn log_likelihood<T: Real>(
     machine.must_be_states("a likelihood", data)?;
     let f = free_energies(machine, data, known, seed, observer)?;
     let rows: Vec<f64> = f.rows.iter().map(|f| -f - z.log_z.value).collect();
-    let wide = |z_err: f64| z_err.hypot(f.mean_error());
-    let errors = (wide(z.interval.upper - z.log_z.value), wide(z.log_z.value - z.interval.lower));
+    let ends = (z.interval.upper - z.log_z.value, z.log_z.value - z.interval.lower);
+    let intervals = rows.iter().zip(&f.errors).map(|(&x, &e)| wide(x, ends, e)).collect();
+    let errors = (ends.0.hypot(f.mean_error()), ends.1.hypot(f.mean_error()));
     let mut reasons = z.reasons.clone();
     reasons.extend(f.remark);
-    LogLikelihood::new(rows, wts, errors, z.verdict, reasons)
+    LogLikelihood::new(rows, intervals, wts, errors, z.verdict, reasons)
+}
+
+/// The interval of a row whose ln Z has these distances from the ends of its own, and whose F has this error.
+pub(super) fn wide(x: f64, (below, above): (f64, f64), error: f64) -> Interval {
+    Interval { lower: x - below.hypot(error), upper: x + above.hypot(error) }
 }
 
 /// ln Z and log-likelihood of `data` in one call; `train`, where given, makes the base model.
@@ -158,49 +170,6 @@ pub fn evaluate<T: Real>(
     let z = log_z(machine, Some(train.unwrap_or(data)), params, budget, observer)?;
     let likelihood = log_likelihood(machine, data, &[], None, &z, params.seed, observer)?;
     Ok((z, likelihood))
-}
-
-/// $\ln p(v\mid u)$ of each row of a conditional machine, exactly where the sums can be enumerated; otherwise ln Z of each
-/// condition comes from AIS alone, one-sided, and the verdict is *not converged*. `known` is as for [`log_likelihood`].
-///
-/// # Errors
-/// A machine that is not conditional, data that do not fit.
-pub fn conditional_log_likelihood<T: Real>(
-    machine: &Machine<T>,
-    data: &States<T>,
-    known: &[Option<Bits>],
-    wts: Option<&[f64]>,
-    seed: u64,
-    observer: &mut Observer<'_>,
-) -> Result<LogLikelihood> {
-    if machine.with_role(Role::Condition).next().is_none() {
-        let why = "no layer conditions it".into();
-        return Err(Error::Undefined { what: "a conditional likelihood", why });
-    }
-    machine.must_be_states("a likelihood", data)?;
-    let exact = machine.exact().within(PATIENCE);
-    let all = whole_rows(data.rows(), known).len() == data.rows();
-    let enumerated =
-        if all { exact.log_probability(data) } else { exact.log_probability_known(data, known) };
-    let (rows, verdict, reasons, z_err) = match enumerated {
-        Ok(rows) => (rows, Verdict::Exact, vec!["ln Z of every condition was enumerated".into()], 0.0),
-        Err(Error::TooManyStates { .. }) => {
-            let f = free_energies(machine, data, known, seed, observer)?;
-            let mut conditions = data.clone();
-            for l in machine.with_role(Role::Visible) {
-                conditions.take(l);
-            }
-            let base = Base::own(machine);
-            let schedule = Schedule::uniform(STEPS);
-            let z = ais_given(machine, &base, &schedule, &conditions, &[], COPIES, seed, observer)?;
-            let rows = f.rows.iter().zip(&z).map(|(f, z)| -f - z.0).collect();
-            let why =
-                "ln Z of each condition comes from AIS alone: nothing bounds the likelihood from below";
-            (rows, Verdict::NotConverged, vec![why.into()], mean_err(z.iter().map(|z| z.1)))
-        }
-        Err(e) => return Err(e),
-    };
-    LogLikelihood::new(rows, wts, (Z95 * z_err, Z95 * z_err), verdict, reasons)
 }
 
 /// Mean free energy of held-out rows minus that of training rows: ln Z cancels, so that it needs no estimate. It
@@ -243,7 +212,7 @@ impl FreeEnergies {
     }
 
     /// Half width of the 95 % interval of their mean: the rows are independent.
-    fn mean_error(&self) -> f64 {
+    pub(super) fn mean_error(&self) -> f64 {
         mean_err(self.errors.iter().copied())
     }
 }

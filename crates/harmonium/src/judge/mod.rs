@@ -5,6 +5,7 @@
 //! [`verify()`] whether the sampler samples the machine at all.
 
 mod chains;
+mod conditional;
 mod equilibrium;
 mod flips;
 mod gaps;
@@ -19,12 +20,12 @@ mod verify;
 pub use chains::{
     Mixing, autocorrelation_time, ess_bulk, ess_mean, ess_tail, mixing, r_hat, split_r_hat,
 };
+pub use conditional::conditional_log_likelihood;
 pub use equilibrium::{Equilibrium, equilibrium};
 pub use flips::pseudo_log_likelihood_by_flips;
 pub use gaps::{CHAINS, Completion, Filling, SWEEPS, class_probabilities, complete, features};
 pub use likelihood::{
-    FreeEnergies, Gain, LogLikelihood, conditional_log_likelihood, evaluate, free_energies,
-    free_energy_gap, log_likelihood,
+    FreeEnergies, Gain, LogLikelihood, evaluate, free_energies, free_energy_gap, log_likelihood,
 };
 pub use log_z::{Budget, Estimate, Ladder, LogZParams, log_z, log_z_cost};
 pub use pca::Pca;

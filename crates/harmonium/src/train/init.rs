@@ -249,7 +249,10 @@ pub(super) fn fitted<T: Real>(kind: Kind, m: &Marginals) -> Array2<T> {
 
 /// For each visible layer of Ordinal units, what the moments of its units on their own, with smoothed frequencies, have over
 /// those of the data: training that aims at this sum gives no state the probability 0 that it has among few rows.
-pub(super) fn smoothing<T: Real>(machine: &Machine<T>, data: &Data<T>) -> Result<Vec<(usize, Array2<T>)>> {
+pub(super) fn smoothing<T: Real>(
+    machine: &Machine<T>,
+    data: &Data<T>,
+) -> Result<Vec<(usize, Array2<T>)>> {
     let mut out = Vec::new();
     for l in machine.with_role(Role::Visible) {
         let kind = machine.layer(l).kind();

@@ -32,8 +32,8 @@ mod stats;
 
 pub use kind::{Form, Kind};
 pub use layer::Layer;
-pub use ordinal::smoothed as smoothed_frequencies;
 pub(crate) use negative_binomial::NegativeBinomial;
+pub use ordinal::smoothed as smoothed_frequencies;
 
 use ndarray::Array2;
 use rand::Rng;

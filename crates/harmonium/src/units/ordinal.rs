@@ -79,13 +79,7 @@ pub(super) fn mode<T: Real>(n: u32, params: &[T], inputs: &[T], out: &mut [f64])
     });
 }
 
-pub(super) fn sample<T: Real, R: Rng>(
-    n: u32,
-    params: &[T],
-    inputs: &[T],
-    rng: &mut R,
-    out: &mut [f64],
-) {
+pub(super) fn sample<T: Real, R: Rng>(n: u32, params: &[T], inputs: &[T], rng: &mut R, out: &mut [f64]) {
     let no_input = vec![T::zero(); n as usize + 1];
     each(n, params, inputs, |j, y| out[j] = potts::sample_unit(y, &no_input, rng));
 }

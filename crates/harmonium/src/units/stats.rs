@@ -63,12 +63,9 @@ impl<T: Real> Layer<T> {
     }
 
     pub(crate) fn stats_row(&self, values: &[f64], wt: f64, out: &mut [f64]) {
-        per_kind!(
-            self,
-            scalar::stats(values, wt, out),
-            |q| potts::stats(q, values, wt, out),
-            |_n| ordinal::stats(values, wt, out)
-        );
+        per_kind!(self, scalar::stats(values, wt, out), |q| potts::stats(q, values, wt, out), |_n| {
+            ordinal::stats(values, wt, out)
+        });
     }
 
     pub(crate) fn mean_stats_row(&self, inputs: &[T], wt: f64, out: &mut [f64]) {

@@ -1,11 +1,14 @@
 //! Judging a machine on rows: ln Z, then the likelihood with its interval.
 
 use crate::args::Common;
-use crate::error::{Failure, Result};
+use crate::error::Result;
 use crate::model::Model;
 use crate::output::{duration, grouped, is_live, say};
 use harmonium::exact::whole_rows;
-use harmonium::judge::{Budget, Estimate, FreeEnergies, Gain, LogZParams};
+use harmonium::judge::{
+    Budget, Estimate, FreeEnergies, Gain, LogLikelihood, LogZParams, conditional_log_likelihood,
+    log_likelihood,
+};
 use harmonium::partition::{Progress, Verdict};
 use harmonium::train::{Data, Floor};
 use harmonium::{Bits, Machine, Role, States};
@@ -58,8 +61,8 @@ impl Effort {
 
 /// What was found.
 pub(crate) struct Evaluation {
-    /// ln Z with its verdict.
-    z: Estimate,
+    /// ln Z with its verdict; conditional machines have one for each condition.
+    z: Option<Estimate>,
     /// Why the verdict, in words.
     reasons: Vec<String>,
     /// Mean log-likelihood and its interval: ln Z and the choice of rows together.
@@ -91,17 +94,19 @@ impl Evaluation {
 
     /// The object of `evaluate --json`.
     pub(crate) fn json(&self) -> Value {
-        let z = &self.z;
-        let ess = if z.log_z.ess.is_finite() { json!(z.log_z.ess) } else { Value::Null };
-        json!({
-            "log_z": {
+        let log_z = self.z.as_ref().map(|z| {
+            let ess = if z.log_z.ess.is_finite() { json!(z.log_z.ess) } else { Value::Null };
+            json!({
                 "value": z.log_z.value,
                 "lower": z.interval.lower,
                 "upper": z.interval.upper,
                 "std_err": z.log_z.std_err,
                 "ess": ess,
                 "method": z.log_z.method,
-            },
+            })
+        });
+        json!({
+            "log_z": log_z,
             "log_likelihood": {"mean": self.mean, "lower": self.lower, "upper": self.upper},
             "independent": self.gain.map(|g| g.floor),
             "gain": self.gain.map(|g| json!({"value": g.value, "std_err": g.std_err})),
@@ -115,15 +120,15 @@ impl Evaluation {
 
     /// The same for people.
     pub(crate) fn words(&self) -> Vec<String> {
-        let z = &self.z;
         let half = 0.5 * (self.upper - self.lower);
         let mut out = Vec::new();
         if self.verdict.condemns_model() {
             out.push(format!("verdict: {}: this model must not be used", self.verdict));
             out.extend(self.reasons.iter().map(|r| format!("  · {r}")));
         }
+        let given = if self.z.is_none() { " given the condition" } else { "" };
         out.push(format!(
-            "{} log-likelihood {:.3} ± {half:.3} nats per row ({} rows, 95 %)",
+            "{} log-likelihood{given} {:.3} ± {half:.3} nats per row ({} rows, 95 %)",
             self.name, self.mean, self.rows
         ));
         if let Some(gain) = self.gain {
@@ -134,18 +139,22 @@ impl Evaluation {
                 gain.floor
             ));
         }
-        let by = match z.verdict {
-            Verdict::Exact => "exactly".to_owned(),
-            _ => {
-                format!("from {:.3} to {:.3}, by {}", z.interval.lower, z.interval.upper, z.log_z.method)
+        let took = duration(self.seconds);
+        out.push(match &self.z {
+            None => format!("ln Z of every condition, in {took}"),
+            Some(z) if z.verdict == Verdict::Exact => {
+                format!("ln Z {:.3} exactly, in {took}", z.log_z.value)
             }
-        };
-        out.push(format!("ln Z {:.3} {by}, in {}", z.log_z.value, duration(self.seconds)));
+            Some(z) => format!(
+                "ln Z {:.3} from {:.3} to {:.3}, by {}, in {took}",
+                z.log_z.value, z.interval.lower, z.interval.upper, z.log_z.method
+            ),
+        });
         if self.verdict.condemns_model() {
             return out;
         }
-        out.push(format!("verdict: {}", z.verdict));
-        if z.verdict == Verdict::NotConverged {
+        out.push(format!("verdict: {}", self.verdict));
+        if self.verdict == Verdict::NotConverged {
             out.push("  do not rely on these numbers:".into());
         }
         out.extend(self.reasons.iter().map(|r| format!("  · {r}")));
@@ -188,10 +197,10 @@ impl<'a> Rows<'a> {
         floor: Option<&Floor>,
     ) -> Result<Self> {
         if machine.with_role(Role::Condition).next().is_some() {
-            return Err(Failure::new(
-                "this machine is a distribution given a condition, for which tables have no columns here; \
-                 the Python package judges it (`Machine.load(file).evaluate(rows)`)",
-            ));
+            let (states, known) = harmonium_table::given_states(machine, table)?;
+            let (whole, states) = (whole_rows(table.rows(), &known), Cow::Owned(states));
+            let machine = machine.clone();
+            return Ok(Self { machine, states, known, whole, offsets: None, floor: None, remark: None });
         }
         let (mut states, gaps) = layout.states(machine, table)?;
         let mut known = vec![None; machine.len()];
@@ -231,6 +240,35 @@ impl<'a> Rows<'a> {
         }
     }
 
+    /// ln p of every row in the units of the table, and ln Z; conditional machines have one for each condition instead.
+    pub(crate) fn likelihood(
+        &self,
+        effort: &Effort,
+        common: &Common,
+        heard: &mut dyn FnMut(Progress),
+    ) -> Result<(Option<Estimate>, LogLikelihood)> {
+        let (machine, states, known) = (&self.machine, &self.states, &self.known);
+        let (z, l) = match machine.with_role(Role::Condition).next() {
+            None => {
+                let z = estimate(machine, self.complete().as_deref(), effort, common, heard)?;
+                let (seed, bar) = (common.seed.unwrap_or(0), Bar::new("F(v)", common));
+                let mut observer = |p: Progress| bar.show(&p);
+                let l = log_likelihood(machine, states, known, None, &z, seed, &mut observer)?;
+                (Some(z), l)
+            }
+            Some(_) => {
+                let of = |params: &LogZParams, budget: Option<Budget<'_>>, watch: &mut Watch<'_>| {
+                    conditional_log_likelihood(machine, states, known, None, params, budget, watch)
+                };
+                (None, watched(effort, common, heard, of)?)
+            }
+        };
+        match &self.offsets {
+            Some(offsets) => Ok((z, l.in_units(offsets, None)?)),
+            None => Ok((z, l)),
+        }
+    }
+
     /// The likelihood of the rows, which are called `name`.
     pub(crate) fn judge(
         self,
@@ -240,19 +278,11 @@ impl<'a> Rows<'a> {
         heard: &mut dyn FnMut(Progress),
     ) -> Result<Evaluation> {
         let start = Instant::now();
-        let z = estimate(&self.machine, self.complete().as_deref(), effort, common, heard)?;
-        let (seed, bar) = (common.seed.unwrap_or(0), Bar::new("F(v)", common));
-        let mut observer = |p: Progress| bar.show(&p);
-        let (machine, states, known) = (&self.machine, &self.states, &self.known);
-        let mut l =
-            harmonium::judge::log_likelihood(machine, states, known, None, &z, seed, &mut observer)?;
-        if let Some(offsets) = &self.offsets {
-            l = l.in_units(offsets, None)?;
-        }
+        let (z, mut l) = self.likelihood(effort, common, heard)?;
         if let Some(floor) = &self.floor {
             l = l.above(floor, None)?;
         }
-        l.reasons.extend(self.remark);
+        l.reasons.extend(self.remark.clone());
         let (gaps, rows) = (l.rows.len() - self.whole.len(), l.rows.len());
         if gaps > 0 {
             l.reasons.push(format!(
@@ -335,6 +365,9 @@ impl Drop for Bar {
     }
 }
 
+/// What a computation tells its progress to.
+type Watch<'a> = dyn FnMut(Progress) -> ControlFlow<()> + 'a;
+
 fn estimate(
     machine: &Machine,
     data: Option<&States>,
@@ -342,17 +375,29 @@ fn estimate(
     common: &Common,
     heard: &mut dyn FnMut(Progress),
 ) -> Result<Estimate> {
+    watched(effort, common, heard, |params, budget, watch| {
+        harmonium::judge::log_z(machine, data, params, budget, watch)
+    })
+}
+
+/// An estimate of ln Z under a progress bar and with the clock of its budget.
+fn watched<R>(
+    effort: &Effort,
+    common: &Common,
+    heard: &mut dyn FnMut(Progress),
+    work: impl FnOnce(&LogZParams, Option<Budget<'_>>, &mut Watch<'_>) -> harmonium::Result<R>,
+) -> Result<R> {
     let params = effort.params(common.seed.unwrap_or(0));
     let bar = Bar::new("ln Z", common);
     let start = Instant::now();
     let clock = || start.elapsed().as_secs_f64();
     let budget = effort.seconds.map(|seconds| Budget { seconds, clock: &clock });
-    let mut observer = |p: Progress| {
+    let mut watch = |p: Progress| {
         let flow = bar.show(&p);
         heard(p);
         flow
     };
-    Ok(harmonium::judge::log_z(machine, data, &params, budget, &mut observer)?)
+    Ok(work(&params, budget, &mut watch)?)
 }
 
 /// Judges a machine with the columns of a model on a table.
