@@ -38,8 +38,10 @@ impl<T: Real> Units<'_, T> {
     pub(super) fn gradient(&self, row: usize, j: usize, plain: impl Fn(usize) -> f64) -> f64 {
         let s = self.scale[j].f64();
         match linear_of(self.kind, row) {
-            None => plain(row) / s,
             Some(theta) => (plain(row) + self.centre_of(theta, j).f64() * plain(theta)) / (s * s),
+            None if linear_rows(self.kind).contains(&row) => plain(row) / s,
+            // Frequencies have no unit.
+            None => plain(row),
         }
     }
 
@@ -47,8 +49,9 @@ impl<T: Real> Units<'_, T> {
     pub(super) fn change(&self, row: usize, j: usize, by: T, moved: T) -> T {
         let s = self.scale[j];
         match linear_of(self.kind, row) {
-            None => by / s + self.centre_of(row, j) * moved,
             Some(_) => by / (s * s),
+            None if linear_rows(self.kind).contains(&row) => by / s + self.centre_of(row, j) * moved,
+            None => by,
         }
     }
 
@@ -213,9 +216,9 @@ pub(super) fn linear_rows(kind: Kind) -> std::ops::Range<usize> {
     }
 }
 
-/// The row of the θ that belongs to the γ of row `row`; `None` where that is a θ itself.
+/// The row of the θ that belongs to the γ of row `row`; `None` where that is no γ.
 pub(super) fn linear_of(kind: Kind, row: usize) -> Option<usize> {
-    row.checked_sub(linear_rows(kind).len())
+    kind.params()[row].starts_with("gamma").then(|| row - linear_rows(kind).len())
 }
 
 /// $\langle x\rangle$ of column `j` from the moments of a layer.

@@ -259,9 +259,8 @@ impl<T: Real> Stepper<T> {
             for j in 0..n {
                 let shift = if linear { T::of(shifts[j]) } else { T::zero() };
                 let was = theta[[row, j]];
-                let change = units.as_ref().map_or(delta[j], |u| {
-                    u.change(row, j, delta[j], moved[[linear_of(kind, row).unwrap_or(row), j]])
-                });
+                let moved_here = if linear { moved[[row, j]] } else { T::zero() };
+                let change = units.as_ref().map_or(delta[j], |u| u.change(row, j, delta[j], moved_here));
                 let mut is = was + (change - shift);
                 // γ stays positive: it may halve in one update, no more.
                 if let Some(theta) = linear_of(kind, row) {
