@@ -57,6 +57,11 @@ pub(crate) fn width() -> usize {
         .map_or(100, |(_, columns)| usize::from(columns).clamp(20, 160))
 }
 
+/// A number with its noun: `1 row`, `12 rows`; `many` is the noun of more than one.
+pub(crate) fn counted(n: usize, one: &str, many: &str) -> String {
+    format!("{} {}", grouped(n as u64), if n == 1 { one } else { many })
+}
+
 /// A duration for people: `0.4 s`, `12 s`, `3 min 05 s`, `2 h 10 min`.
 pub(crate) fn duration(seconds: f64) -> String {
     let whole = seconds.round() as u64;

@@ -113,7 +113,8 @@ impl Progress {
 
 impl Observer<f32> for Progress {
     fn notice(&mut self, event: &Event, run: &Trainer<'_, f32>) -> Result<Control> {
-        let updates = run.plan().updates();
+        let plan = run.plan();
+        let updates = plan.params().stop_after.unwrap_or(plan.updates()).min(plan.updates());
         match event {
             Event::Started { update } => {
                 self.first = *update;

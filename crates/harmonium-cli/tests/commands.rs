@@ -402,9 +402,26 @@ fn mixed_columns_and_gaps_train_one_machine() {
     let csv = place.ok("sample run -n 4 --clamp colour=blue --clamp smokes=yes --sweeps 50");
     // Measured numbers with the digits that single precision has.
     assert!(csv.lines().skip(1).all(|l| l.split(',').next().unwrap().len() <= 11), "{csv}");
-    // Rows with gaps are left out of the figures, which would show them as zeros.
+    // Scores are in the units of the table: −F − ln Z is the likelihood, and ranks follow it.
+    let scored = place.json("score run people.csv");
+    let log_z = place.json("evaluate run --quick")["log_z"]["value"].as_f64().unwrap();
+    let rows = scored["rows"].as_array().unwrap();
+    let value = |row: &serde_json::Value| row["log_likelihood"]["value"].as_f64().unwrap();
+    assert!(rows.iter().all(|r| (value(r) + r["free_energy"].as_f64().unwrap() + log_z).abs() < 1e-6));
+    let mut ranked: Vec<_> = rows.iter().collect();
+    ranked.sort_by_key(|row| row["rank"].as_u64().unwrap());
+    assert!(ranked.windows(2).all(|pair| value(pair[0]) <= value(pair[1])));
+    // All rows count, those with gaps by what is known of them; the floor stands beside the likelihood.
     place.ok("report run -q");
-    assert!(place.read("run/report.html").contains("(51 rows against"));
+    let page = place.read("run/report.html");
+    let parts =
+        ["(60 rows against", "9 of the rows have missing entries", "against independent columns ("];
+    for part in
+        parts.into_iter().chain(["Independent columns with the marginals of the training rows have"])
+    {
+        assert!(page.contains(part), "{part}");
+    }
+    assert!(place.read("run/figures/likelihood.svg").contains("independent columns"));
     assert!(csv.lines().skip(1).all(|l| l.contains("blue,yes")), "{csv}");
 }
 

@@ -5,7 +5,7 @@ use crate::commands::data::write_table;
 use crate::data::DataArgs;
 use crate::error::{Failure, Result};
 use crate::model::Model;
-use crate::output::{grouped, say};
+use crate::output::{counted, grouped, say};
 use clap::{Args, ValueEnum};
 use harmonium::Kind;
 use harmonium::judge::{self, Filling};
@@ -83,11 +83,11 @@ impl CompleteArgs {
             false => self.fill(&model, &mut table, &gaps, seed)?,
         };
         if !common.quiet {
-            let entries = grouped(filled.len() as u64);
             say!(
-                "filled {entries} entries in {} of {} rows",
+                "filled {} in {} of {}",
+                counted(filled.len(), "entry", "entries"),
                 grouped(gaps.len() as u64),
-                grouped(table.rows() as u64)
+                counted(table.rows(), "row", "rows")
             );
         }
         write_table(&table, self.output.as_deref(), common.force)?;

@@ -100,7 +100,8 @@ impl InspectArgs {
                 Role::Hidden => "hidden",
                 Role::Condition => "condition",
             };
-            put!("  {:<8} {role:<9} {} {} units", m.name, m.layer.len(), m.layer.kind())?;
+            let units = if m.layer.len() == 1 { "unit" } else { "units" };
+            put!("  {:<8} {role:<9} {} {} {units}", m.name, m.layer.len(), m.layer.kind())?;
             for name in m.layer.kind().params() {
                 put!("           {name}: {}", line(&v["parameters"][name]))?;
             }

@@ -8,6 +8,7 @@ use crate::model::Model;
 use crate::output::{put, put_bytes, say};
 use crate::run;
 use clap::Args;
+use harmonium::partition::Verdict;
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -18,8 +19,8 @@ use std::path::PathBuf;
   harmonium score runs/digits digits:test --against odd.csv   and how well the scores tell them apart (AUC)
   harmonium score runs/digits new.csv --no-log-z -o s.csv     free energies and ranks only, at once
 
-Rank 1 is the most anomalous row. log_likelihood is −free_energy − ln Z in nats; lower and upper are the
-ends of its 95 % interval. All rows share the error of ln Z, so that differences between rows are exact; only in deep
+Rank 1 is the most anomalous row. log_likelihood is −free_energy − ln Z in nats, both in the units of the table; lower and
+upper are the ends of its 95 % interval. All rows share the error of ln Z, so that differences between rows are exact; only in deep
 machines too large to enumerate, and in rows with many gaps, does each row have an error of its own besides. A class
 machine scores rows without labels by ln p(v), rows with labels by ln p(v, y); a conditional machine by ln p(v | condition),
 with the columns of the condition and of the visible units side by side.
@@ -107,7 +108,7 @@ impl ScoreArgs {
                     [l.rows[r], interval.lower, interval.upper]
                 });
                 let ll = z.as_ref().map(|z| {
-                    let value = -f - z.log_z.value + these.offset(r);
+                    let value = -f - z.log_z.value;
                     let below = (z.interval.upper - z.log_z.value).hypot(*error);
                     let above = (z.log_z.value - z.interval.lower).hypot(*error);
                     [value, value - below, value + above]
@@ -146,13 +147,15 @@ impl ScoreArgs {
         if !common.quiet {
             these.remark.iter().chain(&f.remark).for_each(|remark| say!("{remark}"));
             if let Some(z) = &z {
-                say!(
-                    "ln Z {:.3}, from {:.3} to {:.3}: {}",
-                    z.log_z.value,
-                    z.interval.lower,
-                    z.interval.upper,
-                    z.verdict
-                );
+                match z.verdict {
+                    Verdict::Exact => say!("ln Z {:.3} exactly", z.log_z.value),
+                    verdict => say!(
+                        "ln Z {:.3}, from {:.3} to {:.3}: {verdict}",
+                        z.log_z.value,
+                        z.interval.lower,
+                        z.interval.upper
+                    ),
+                }
             }
             if let Some(l) = &given {
                 say!("ln p given the condition: {} ({})", l.verdict, l.reasons.join("; "));

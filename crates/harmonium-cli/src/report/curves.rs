@@ -21,6 +21,8 @@ struct Point {
     update: f64,
     mean: f64,
     ends: (f64, f64),
+    /// The likelihood of independent columns on the same rows, where it is known.
+    independent: Option<f64>,
     /// Whether the interval may be relied upon.
     firm: bool,
 }
@@ -35,6 +37,7 @@ fn points(m: &Material<'_>, table: &Table, data: &str) -> Vec<Point> {
             update: update as f64,
             mean: number("mean")?,
             ends: (number("lower")?, number("upper")?),
+            independent: r["independent"].as_f64(),
             firm: r["verdict"] != json!(Verdict::NotConverged),
         })
     };
@@ -42,12 +45,18 @@ fn points(m: &Material<'_>, table: &Table, data: &str) -> Vec<Point> {
         let (effort, quiet) = (Effort::quick(), m.common.silent());
         let e = judge(machine, m.model, table, data, &effort, &quiet).ok()?;
         let firm = e.verdict() != Verdict::NotConverged;
-        Some(Point { update: update as f64, mean: e.mean(), ends: e.ends(), firm })
+        let independent = e.independent();
+        Some(Point { update: update as f64, mean: e.mean(), ends: e.ends(), independent, firm })
     };
     m.trajectory.iter().filter_map(|(u, machine)| recorded(*u).or_else(|| quick(*u, machine))).collect()
 }
 
-/// The curve of the likelihood with its intervals.
+/// The likelihood of independent columns: the same for all models of a run.
+fn independent(points: &[Point]) -> Option<f64> {
+    points.iter().find_map(|p| p.independent)
+}
+
+/// The curve of the likelihood with its intervals, above or below that of independent columns.
 fn likelihood(points: &[Point], name: &str) -> Figure {
     let line = points.iter().map(|p| (p.update, p.mean)).collect();
     let band = points.iter().map(|p| (p.update, p.ends.0, p.ends.1)).collect();
@@ -57,6 +66,10 @@ fn likelihood(points: &[Point], name: &str) -> Figure {
     };
     let chart = Chart::new("update", "log-likelihood per row (nats)").scales(Scale::Log, Scale::Linear);
     let mut chart = chart.band(band, 0).line(line, 0, None).bars(some(true), 0, Some(name));
+    if let ([first, .., last], Some(floor)) = (points, independent(points)) {
+        let level = vec![(first.update, floor), (last.update, floor)];
+        chart = chart.line(level, 1, Some("independent columns"));
+    }
     if points.iter().any(|p| !p.firm) {
         chart = chart.doubtful(some(false), 0, Some("not converged"));
     }
@@ -106,6 +119,13 @@ pub(super) fn section(m: &Material<'_>) -> Result<Section> {
         "The likelihood of {name}, with its 95 % interval, at the models kept along the run (the choice of \
          rows is most of the interval). "
     );
+    if let Some(floor) = independent(&points) {
+        let floor = format!("{floor:.3}").replace('-', "−");
+        words += &format!(
+            "Independent columns with the marginals of the training rows have {floor}: what lies above is what the machine \
+             knows of how columns depend on each other. "
+        );
+    }
     let doubtful = points.iter().filter(|p| !p.firm).count();
     if doubtful > 0 {
         words += &format!(

@@ -17,7 +17,7 @@ use crate::figure::Figure;
 use crate::model::Model;
 use crate::output::say;
 use crate::run::Run;
-use harmonium::{Machine, States};
+use harmonium::{Bits, Machine, States};
 use harmonium_data::{Dataset, Table};
 
 /// Samples that are compared with the data.
@@ -35,9 +35,11 @@ struct Material<'a> {
     model: &'a Model,
     run: &'a Run,
     set: Dataset,
-    /// Training rows as states, at most as many as samples.
+    /// Training rows, at most as many as samples; as states, what is missing is drawn given the rest of the row.
     rows: Table,
     data: States,
+    /// For each layer, which entries of these rows are known; all when `None`.
+    known: Vec<Option<Bits>>,
     samples: Table,
     sampled: States,
     /// Models along the run, with their updates.
@@ -60,15 +62,11 @@ pub(crate) fn sections(model: &Model, run: &Run, common: &Common) -> Result<Vec<
     let samples = model.layout.table(&model.machine, &sampled)?;
     let step = set.train.rows().div_ceil(SAMPLES).max(1);
     let rows = set.train.select(&(0..set.train.rows()).step_by(step).collect::<Vec<_>>())?;
-    // What is missing would be drawn as zeros: figures show whole rows, where there are some.
-    let whole = Rows::new(&model.machine, &model.layout, &rows, None)?;
-    let data = match whole.complete() {
-        None => model.layout.states(&model.machine, &rows)?.0,
-        Some(whole) => whole.into_owned(),
-    };
+    let seen = Rows::new(&model.machine, &model.layout, &rows, None)?;
+    let (data, known) = (seen.filled(seed)?, seen.known().to_vec());
     let kept = run.kept().into_iter();
     let trajectory = kept.map(|(_, file)| model.checkpoint(&file)).collect::<Result<_>>()?;
-    let m = Material { model, run, set, rows, data, samples, sampled, trajectory, common };
+    let m = Material { model, run, set, rows, data, known, samples, sampled, trajectory, common };
     tell("likelihood along the run");
     let mut sections = vec![curves::section(&m)?];
     tell("weights and samples");

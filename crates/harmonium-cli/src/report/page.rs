@@ -115,7 +115,8 @@ fn layer(m: &harmonium::Member<f32>) -> String {
         Role::Hidden => "hidden",
         Role::Condition => "given",
     };
-    format!("{} {role} {} units", m.layer.len(), m.layer.kind())
+    let units = if m.layer.len() == 1 { "unit" } else { "units" };
+    format!("{} {role} {} {units}", m.layer.len(), m.layer.kind())
 }
 
 fn tiles(out: &mut String, model: &Model, evaluation: &Value) {
@@ -136,6 +137,14 @@ fn tiles(out: &mut String, model: &Model, evaluation: &Value) {
         let data = evaluation["data"].as_str().unwrap_or("data");
         tile(mean, format!("{data} log-likelihood, nats per row ({low} to {high})"));
     }
+    let signed = |v: &Value| v.as_f64().map(|x| format!("{x:+.2}").replace('-', "−"));
+    if let (Some(gain), Some(floor), Some(err)) = (
+        signed(&evaluation["gain"]["value"]),
+        number(&evaluation["independent"]),
+        evaluation["gain"]["std_err"].as_f64(),
+    ) {
+        tile(gain, format!("± {:.2} against independent columns ({floor})", 1.96 * err));
+    }
     if let Some(z) = number(&evaluation["log_z"]["value"]) {
         tile(z, "ln Z".into());
     }
@@ -155,6 +164,10 @@ fn verdict(out: &mut String, evaluation: &Value) {
             "",
             "The likelihood can be relied upon: estimates of ln Z from below and from above agree, and every check passed.",
         ),
+        "diverged" => (" bad", "The likelihood is not a finite number: this model must not be used."),
+        "worse than independent columns" => {
+            (" bad", "This model must not be used: it is worse than taking every column for itself.")
+        }
         _ => (
             " bad",
             "The likelihood must not be relied upon: at least one check failed. Longer annealing (`harmonium evaluate --time-budget`) may settle it.",

@@ -5,6 +5,7 @@ use crate::error::Result;
 use crate::figure::{Chart, Scale, diverging, heat_map, image_grid, logo, named_heat_map};
 use crate::linalg::singular_values;
 use crate::picture::Picture;
+use harmonium::judge::features;
 use harmonium::{Coupling, Kind, Machine, Role};
 use ndarray::Array2;
 
@@ -156,7 +157,9 @@ pub(super) fn activity(m: &Material<'_>) -> Result<Section> {
     let Some(&l) = hidden.first().filter(|_| machine.independent(&hidden)) else {
         return Ok(Section { title: "Hidden units", words: String::new(), figures });
     };
-    let on_data = machine.at(1.0).mean(l, &m.data)?.mapv(f64::from);
+    // Rows with gaps count with the mean over all ways to complete them.
+    let features = features(machine, &m.data, &m.known, false, 0, &mut || true)?;
+    let on_data = features[0].mapv(f64::from);
     let on_samples = machine.at(1.0).mean(l, &m.sampled)?.mapv(f64::from);
     let mean = |x: &Array2<f64>| x.mean_axis(ndarray::Axis(0)).map(|x| x.to_vec()).unwrap_or_default();
     let (a, b) = (mean(&on_data), mean(&on_samples));

@@ -6,8 +6,8 @@ use crate::model::Model;
 use crate::output::{duration, grouped, is_live, say};
 use harmonium::exact::whole_rows;
 use harmonium::judge::{
-    Budget, Estimate, FreeEnergies, Gain, LogLikelihood, LogZParams, conditional_log_likelihood,
-    log_likelihood,
+    Budget, Estimate, Filling, FreeEnergies, Gain, LogLikelihood, LogZParams, complete,
+    conditional_log_likelihood, log_likelihood,
 };
 use harmonium::partition::{Progress, Verdict};
 use harmonium::train::{Data, Floor};
@@ -86,6 +86,10 @@ impl Evaluation {
     /// Lower and upper end of its interval.
     pub(crate) fn ends(&self) -> (f64, f64) {
         (self.lower, self.upper)
+    }
+    /// Mean log-likelihood of independent columns, where it is known.
+    pub(crate) fn independent(&self) -> Option<f64> {
+        self.gain.map(|g| g.floor)
     }
     /// Whether it may be relied upon, and why.
     pub(crate) fn verdict(&self) -> Verdict {
@@ -240,6 +244,22 @@ impl<'a> Rows<'a> {
         }
     }
 
+    /// For each layer, which entries are known; all when `None`.
+    pub(crate) fn known(&self) -> &[Option<Bits>] {
+        &self.known
+    }
+
+    /// All rows, with what is missing of them drawn from the machine given what is known.
+    pub(crate) fn filled(&self, seed: u64) -> Result<States> {
+        if self.whole.len() == self.states.rows() {
+            return Ok(self.states.clone().into_owned());
+        }
+        let filling = Filling { chains: 1, ..Filling::usual(seed) };
+        let mut drawn = complete(&self.machine, &self.states, &self.known, filling, &mut || true)?.drawn;
+        self.machine.with_role(Role::Hidden).for_each(|l| drop(drawn.take(l)));
+        Ok(drawn)
+    }
+
     /// ln p of every row in the units of the table, and ln Z; conditional machines have one for each condition instead.
     pub(crate) fn likelihood(
         &self,
@@ -303,17 +323,19 @@ impl<'a> Rows<'a> {
         })
     }
 
-    /// What the log-likelihood of the row at this place among the whole ones has more in the units of the table.
+    /// What the log-likelihood of a row has more in the units of the table.
     pub(crate) fn offset(&self, row: usize) -> f64 {
         self.offsets.as_ref().map_or(0.0, |x| x[row])
     }
 
-    /// F(v) of each row.
+    /// F(v) of each row in the units of the table: −ln p(v) − ln Z.
     pub(crate) fn free_energies(&self, common: &Common) -> Result<FreeEnergies> {
         let (seed, bar) = (common.seed.unwrap_or(0), Bar::new("F(v)", common));
         let mut observer = |p: Progress| bar.show(&p);
         let (machine, known) = (&self.machine, &self.known);
-        Ok(harmonium::judge::free_energies(machine, &self.states, known, seed, &mut observer)?)
+        let mut f = harmonium::judge::free_energies(machine, &self.states, known, seed, &mut observer)?;
+        f.rows.iter_mut().enumerate().for_each(|(r, f)| *f -= self.offset(r));
+        Ok(f)
     }
 }
 

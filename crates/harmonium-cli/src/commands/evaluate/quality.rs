@@ -3,9 +3,9 @@
 use super::judge::Rows;
 use crate::error::Result;
 use crate::model::Model;
+use harmonium::Role;
 use harmonium::judge::{self, Adversarial, Duplicates, Equilibrium, MomentMatch};
 use harmonium::partition::{self, Verdict};
-use harmonium::{Role, States};
 use harmonium_data::Table;
 use serde_json::{Value, json};
 
@@ -66,7 +66,8 @@ impl Quality {
     pub(super) fn new(model: &Model, table: &Table, seed: u64) -> Result<Option<Self>> {
         let rows = Rows::new(&model.machine, &model.layout, table, None)?;
         let Some(whole) = rows.complete().filter(|whole| whole.rows() > 1) else { return Ok(None) };
-        let (machine, data) = (&rows.machine, spread(&whole, COMPARED));
+        let shown: Vec<usize> = spread(whole.rows(), COMPARED).collect();
+        let (machine, data) = (&rows.machine, whole.select(&shown));
         let sweeps = crate::commands::sample::SWEEPS;
         let drawn = crate::commands::sample::drawn(machine, data.rows().max(100), sweeps, seed)?;
         let drawn = &drawn;
@@ -88,7 +89,11 @@ impl Quality {
         };
         // Undefined where hidden layers are coupled.
         let pseudo = judge::pseudo_log_likelihood(machine, &data).ok();
-        let pseudo = pseudo.map(|p| p.iter().sum::<f64>() / p.len().max(1) as f64);
+        let mean = |p: Vec<f64>| p.iter().sum::<f64>() / p.len().max(1) as f64;
+        // In the units of the table, as the likelihood is.
+        let offset =
+            mean(spread(rows.whole.len(), COMPARED).map(|i| rows.offset(rows.whole[i])).collect());
+        let pseudo = pseudo.map(|p| mean(p) + offset);
         let gap = train.and_then(|train| judge::free_energy_gap(machine, &train, &data).ok());
         Ok(Some(Self { chains, samples, pseudo, gap, classes: Classes::new(model, table)? }))
     }
@@ -154,8 +159,7 @@ impl Quality {
     }
 }
 
-/// At most about `most` rows, evenly spread.
-fn spread(states: &States, most: usize) -> States {
-    let step = states.rows().div_ceil(most).max(1);
-    states.select(&(0..states.rows()).step_by(step).collect::<Vec<_>>())
+/// At most about `most` of so many rows, evenly spread.
+fn spread(rows: usize, most: usize) -> impl Iterator<Item = usize> {
+    (0..rows).step_by(rows.div_ceil(most).max(1))
 }

@@ -6,7 +6,7 @@ use crate::commands::evaluate::{self, Evaluation, Rows};
 use crate::commands::sample;
 use crate::config::Config;
 use crate::error::{Context, Failure, Result};
-use crate::output::{duration, grouped, put, say, width};
+use crate::output::{counted, duration, grouped, put, say, width};
 use crate::progress::Progress;
 use crate::run::{self, Run};
 use crate::signals::Stop;
@@ -18,10 +18,13 @@ use harmonium::{Archive, Machine, Role};
 use harmonium_data::{DataName, Dataset, Source, Table};
 use harmonium_table::{Layout, machine_for, schema_to_json, settings, trainer};
 use serde_json::json;
+use std::cell::Cell;
 use std::time::Instant;
 
 /// Seconds between checkpoints where nothing else is said.
 const CHECKPOINT: f64 = 30.0;
+/// Seconds of silence before a run begins.
+const PATIENCE: f64 = 2.0;
 /// Lines about updates in the metrics file.
 const LINES: u64 = 1000;
 /// Models kept along a run.
@@ -52,7 +55,15 @@ impl Job {
         // Standard input cannot be read again: the run will keep a copy.
         let input = (config.data.name.as_deref() == Some("-")).then(|| set.train.clone());
         let data = layout.take_data(&machine, &mut set.train)?;
-        config.train = settings(config.train, &machine, &data, config.run.time_budget, &|| false)?;
+        // Runs that choose the length may take longer than the run itself: whoever waits is told once.
+        let (start, told) = (Instant::now(), Cell::new(common.quiet));
+        let never_stop = || {
+            if start.elapsed().as_secs_f64() > PATIENCE && !told.replace(true) {
+                say!("finding out how long to train, on rows that are left out in turn …");
+            }
+            false
+        };
+        config.train = settings(config.train, &machine, &data, config.run.time_budget, &never_stop)?;
         run.create(common.force)?;
         if let Some(train) = input {
             keep_input(&mut config, &train, set.test.as_ref(), &run)?;
@@ -154,7 +165,8 @@ impl Job {
             saved: Instant::now(),
             provenance,
         };
-        let mut progress = Progress::new(common.quiet, updates, data.states());
+        let last = trainer.plan().params().stop_after.unwrap_or(updates).min(updates);
+        let mut progress = Progress::new(common.quiet, last, data.states());
         let outcome = match keep {
             0 => trainer.run(&mut [&mut metrics, &mut progress, &mut keeper]),
             _ => trainer.run(&mut [&mut metrics, &mut trajectory, &mut progress, &mut keeper]),
@@ -174,7 +186,8 @@ impl Job {
         say!("{name}: {rows} rows to train{valid}{test}, {} columns", self.set.train.cols());
         let layers = self.machine.members().iter().map(|m| {
             let role = if m.role == Role::Hidden { "hidden" } else { "visible" };
-            format!("{} {role} {} units", m.layer.len(), m.layer.kind())
+            let units = if m.layer.len() == 1 { "unit" } else { "units" };
+            format!("{} {role} {} {units}", m.layer.len(), m.layer.kind())
         });
         let params = trainer.plan().params();
         say!("machine: {}", layers.collect::<Vec<_>>().join(", "));
@@ -185,6 +198,12 @@ impl Job {
             grouped(trainer.plan().updates()),
             params.rate.unwrap_or_default()
         );
+        if let Some(last) = params.stop_after {
+            say!(
+                "  ends after update {}, where rows that were left out in turn did best",
+                grouped(last)
+            );
+        }
         if trainer.update_count() > 0 {
             say!("going on from update {}", grouped(trainer.update_count()));
         }
@@ -215,7 +234,8 @@ impl Job {
     ) -> Result {
         let machine = trainer.result();
         if !common.quiet {
-            say!("trained for {}: {reason}", duration(trained));
+            let updates = counted(trainer.update_count() as usize, "update", "updates");
+            say!("trained for {}, {updates}: {reason}", duration(trained));
         }
         let update = trainer.update_count();
         let mut metrics = Metrics::new(self.run.metrics(), update, 1)?;
