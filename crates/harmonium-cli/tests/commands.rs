@@ -397,7 +397,7 @@ fn mixed_columns_and_gaps_train_one_machine() {
     let layers = place.json("inspect run")["layers"].clone();
     let kinds: Vec<&str> =
         layers.as_array().unwrap().iter().map(|l| l["kind"].as_str().unwrap()).collect();
-    assert_eq!(kinds, ["Gaussian", "Potts(3)", "Binary", "Poisson", "Binary"]);
+    assert_eq!(kinds, ["Gaussian", "Potts(3)", "Binary", "Ordinal(6)", "Binary"]);
     assert!(place.read("run/config.toml").contains("form = \"standardised\""));
     let csv = place.ok("sample run -n 4 --clamp colour=blue --clamp smokes=yes --sweeps 50");
     // Measured numbers with the digits that single precision has.

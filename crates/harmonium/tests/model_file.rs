@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 fn zoo() -> Machine<f64> {
     let mut dice = Dice(7);
     let roles = [Role::Visible, Role::Hidden, Role::Condition];
-    let names = ["v", "v-h", "h", "h-v", "größe", "a/b", "", "theta", "n"];
+    let names = ["v", "v-h", "h", "h-v", "größe", "a/b", "", "theta", "n", "nu_0"];
     let members = Kind::ALL.into_iter().enumerate().map(|(l, kind)| Member {
         name: names[l].into(),
         role: roles[l % 3],
