@@ -87,12 +87,15 @@ pub(super) fn reals(
         let (layer, reach) = (machine.layer(k), reach(machine, k, fixed));
         for (j, reach) in reach.into_iter().enumerate() {
             let p = layer.params().column(j);
-            let theta = match layer.kind() {
-                Kind::Drelu => p[0].abs().max(p[1].abs()),
-                _ => p[0].abs(),
-            };
+            let most = reach.0.abs().max(reach.1.abs());
+            let b = beta
+                * match layer.kind() {
+                    Kind::Drelu => p[0].abs().max(p[1].abs()) + most,
+                    // What pushes a unit down that is never negative only narrows it.
+                    Kind::Relu => (p[0] + reach.1).max(0.0),
+                    _ => p[0].abs() + most,
+                };
             let gammas = if layer.kind() == Kind::Drelu { [p[2], p[3]] } else { [p[1], p[1]] };
-            let b = beta * (theta + reach.0.abs().max(reach.1.abs()));
             units.push((k, j, b, beta * gammas[0].min(gammas[1]), beta * gammas[0].max(gammas[1])));
         }
     }

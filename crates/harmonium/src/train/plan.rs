@@ -263,7 +263,7 @@ fn default_batch<T: Real>(machine: &Machine<T>, exact: bool) -> usize {
 }
 
 /// Plain gradient descent for bits, whose moments all have one scale. Elsewhere, and where the gradient is exact, Adam: each
-/// parameter finds its own pace (docs/design/0005-tables.md has the regrets that decided). With trajectory tempering, whose
+/// parameter finds its own pace (docs/design/0006-learning.md has the regrets that decided). With trajectory tempering, whose
 /// chains can follow small steps only, the rule that finds its rates.
 fn default_optimiser(estimator: &Estimator, bits: bool) -> Optimiser {
     match estimator {
@@ -280,7 +280,9 @@ fn default_rate(bits: bool, form: Form, optimiser: Optimiser, estimator: &Estima
         Optimiser::Sgd => 0.1,
         Optimiser::Momentum { mu } | Optimiser::Nesterov { mu } => 0.1 * (1.0 - mu),
         Optimiser::Adam { .. } if *estimator == Estimator::Exact => 0.05,
-        Optimiser::Adam { .. } => 0.005,
+        // Of bits it is a wish, not the default.
+        Optimiser::Adam { .. } if bits => 0.005,
+        Optimiser::Adam { .. } => 0.02,
         Optimiser::Cosine { .. } => 1e-3,
     };
     match (form, optimiser) {
