@@ -147,13 +147,15 @@ mod tests {
         assert!(matches!(kind(&broad), Kind::NegativeBinomial { shape: 32, n: 128.. }));
         assert!(matches!(kind(&broader), Kind::NegativeBinomial { shape: 4, .. }));
         // Years of school: most leave after 8, 12 or 16.
-        let spiked = column(20, |x| {
-            if (x + 1.0) % 4.0 == 0.0 { 30.0 } else { if x % 4.0 == 0.0 { 0.03 } else { 1.0 } }
+        let spiked = column(20, |x| match x as u32 % 4 {
+            3 => 30.0,
+            0 => 0.03,
+            _ => 1.0,
         });
         assert_eq!(kind(&spiked), Kind::Ordinal { n: 32 });
-        // One layer has one kind: what is lost on the one column is less than what is won on the other.
+        // One layer has one kind: columns that differ keep frequencies of their own.
         let both = count_kind(&[poisson.clone(), broad], false);
-        assert!(matches!(both, Kind::NegativeBinomial { .. }), "{both}");
+        assert!(matches!(both, Kind::Ordinal { .. }), "{both}");
         // Where Poisson units might run away, they become negative binomial ones that come close to them.
         let held = count_kind(&[poisson], true);
         assert!(matches!(held, Kind::NegativeBinomial { shape: 1024, .. }), "{held}");

@@ -43,7 +43,7 @@ fn columns_become_layers() {
     assert_eq!(machine.layer(3).kind(), Kind::NegativeBinomial { shape: 32, n: 256 });
     assert_eq!((config.kind, config.hidden), (Some(MachineKind::Rbm), Some(vec![8])));
     let (machine, ..) = made(MachineConfig::default(), &people(65));
-    assert_eq!(machine.layer(3).kind(), Kind::NegativeBinomial { shape: 16, n: 1024 });
+    assert_eq!(machine.layer(3).kind(), Kind::Ordinal { n: 99 });
     let class = MachineConfig { kind: Some(MachineKind::Class), ..MachineConfig::default() };
     let (machine, layout, _) = made(class, &people(20));
     assert_eq!(names(&machine), "binary potts3 real count y h");
