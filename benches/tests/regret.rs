@@ -26,7 +26,6 @@ fn students_come_near_their_teachers() {
                 "{cell}: {:.4} ± {:.4}, bound {bound:.4}, start {:.4}, {} updates of {} in {:.1} s",
                 lost.mean, lost.se, lesson.start, trained.updates, trained.estimator, trained.seconds
             );
-            println!("{line}");
             // The start must be above the bound: else there is nothing to learn.
             if !(lost.mean <= bound && lesson.start > bound) {
                 failures.push(line);
