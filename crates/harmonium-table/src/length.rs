@@ -5,10 +5,17 @@ use harmonium::Machine;
 use harmonium::train::{Control, Data, Event, Observer, TrainParams, Trainer};
 
 /// Parts that the rows are cut into, each of which is held out once: fewer where there are rows enough for the scores of
-/// three to agree.
-fn folds(rows: usize) -> usize {
-    if rows < 300 { 10 } else { 3 }
+/// three to agree, or where a run is long.
+fn folds(rows: usize, updates: u64) -> usize {
+    match rows {
+        0..300 if updates <= SHORT => 10,
+        0..300 => 5,
+        _ => 3,
+    }
 }
+
+/// Updates of a run that can be made ten times.
+const SHORT: u64 = 5000;
 
 /// Evaluations of each run.
 const EVALUATIONS: u64 = 80;
@@ -31,7 +38,7 @@ pub(crate) fn best_length(
     let seed = params.seed.unwrap_or(0);
     let order = shuffled(data.rows(), seed);
     let mut curves: Vec<Vec<(u64, f64)>> = Vec::new();
-    let folds = folds(data.rows());
+    let folds = folds(data.rows(), params.updates.unwrap_or(0));
     for fold in 0..folds {
         let part = |held: bool| -> Vec<usize> {
             let wanted = order.iter().enumerate().filter(|(i, _)| (i % folds == fold) == held);

@@ -63,8 +63,10 @@ impl Job {
             }
             false
         };
-        config.train = settings(config.train, &machine, &data, config.run.time_budget, &never_stop)?;
+        // Wrong settings are told before anything is written, an unwritable place before the length is looked for.
+        config.train.plan(&machine, &data)?;
         run.create(common.force)?;
+        config.train = settings(config.train, &machine, &data, config.run.time_budget, &never_stop)?;
         if let Some(train) = input {
             keep_input(&mut config, &train, set.test.as_ref(), &run)?;
         }
