@@ -62,7 +62,8 @@ pub(crate) fn best_length(
 }
 
 /// The update at which the mean of the curves is largest, as far as all of them go; the start, where its mean lies within two
-/// standard errors of that: of few rows the best of many scores is better by chance alone.
+/// standard errors of that, or one where there are fewer than ten curves and more rows behind each: of few rows the best of many
+/// scores is better by chance alone.
 fn highest(curves: &[Vec<(u64, f64)>]) -> u64 {
     let (n, common) = (curves.len() as f64, curves.iter().map(Vec::len).min().unwrap_or(0));
     let mean = |i: usize| curves.iter().map(|c| c[i].1).sum::<f64>();
@@ -71,7 +72,8 @@ fn highest(curves: &[Vec<(u64, f64)>]) -> u64 {
     let gain = || curves.iter().map(|c| c[best].1 - c[0].1);
     let average = gain().sum::<f64>() / n;
     let variance = gain().map(|g| (g - average).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
-    if average > 2.0 * (variance / n).sqrt() { curves[0][best].0 } else { curves[0][0].0 }
+    let errors = if curves.len() < 10 { 1.0 } else { 2.0 };
+    if average > errors * (variance / n).sqrt() { curves[0][best].0 } else { curves[0][0].0 }
 }
 
 /// Scores along a run, which is broken off when the best lies well behind.
@@ -125,10 +127,13 @@ mod tests {
         let a = vec![(0, 0.0), (10, 2.0), (20, 3.0), (30, 9.0)];
         let b = vec![(0, 0.0), (10, 2.0), (20, 0.5)];
         assert_eq!(highest(&[a, b]), 10);
-        // Gains of 3, 0.5 and 1: 1.5 on average, with a standard error of 0.76; then 2.03 with one of 0.58.
+        // Gains of 3, −2 and 0.5: 0.5 on average, with a standard error of 1.44; then 1.5 with one of 0.76.
         let by = |gain: f64| vec![(0, 1.0), (10, 1.0 + gain)];
-        assert_eq!(highest(&[by(3.0), by(0.5), by(1.0)]), 0);
-        assert_eq!(highest(&[by(3.0), by(2.1), by(1.0)]), 10);
+        assert_eq!(highest(&[by(3.0), by(-2.0), by(0.5)]), 0);
+        assert_eq!(highest(&[by(3.0), by(0.5), by(1.0)]), 10);
+        // Ten gains of 1.5 on average with a standard error of 0.8.
+        let ten: Vec<_> = (0..10).map(|i| by(if i % 2 == 0 { 3.9 } else { -0.9 })).collect();
+        assert_eq!(highest(&ten), 0);
         assert_eq!(highest(&[vec![(0, 1.0), (5, 1.0)]]), 0);
     }
 
