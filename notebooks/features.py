@@ -32,7 +32,7 @@ images, digits = load_digits(return_X_y=True)
 X = minmax_scale(moved(images.reshape(-1, 8, 8).astype(np.float32)).reshape(-1, 64))
 y = np.tile(digits, 5)
 X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.2, random_state=0)
-print(f"{len(X_train)} rows to learn from, {len(X_test)} to be judged by")
+print(f"{len(X_train)} rows to learn from, {len(X_test)} to be evaluated by")
 
 # %% [markdown]
 # scikit-learn's example stops the regression with `tol=1`, which its present versions take as leave to stop at once (and to

@@ -5,7 +5,7 @@
 Its settings: the 8 × 8 digits and their shifts by one pixel in four directions, scaled to 0 … 1; 100 hidden units, learning
 rate 0.06, 10 passes; logistic regression with C = 6000, here with its usual tolerance: the example's stops it before it has
 learnt (scikit-learn 1.9), or leaves an accuracy that tells of the scale of the features. For each seed of the RBM all are trained one after
-the other on one thread and judged on the same fifth of the images. The accuracy of one seed is uncertain by 0.003 or
+the other on one thread and evaluated on the same fifth of the images. The accuracy of one seed is uncertain by 0.003 or
 more, so the ratio is that of the means. Needs the packages harmonium (a release build) and scikit-learn.
 """
 
@@ -31,7 +31,7 @@ SETTINGS = dict(n_components=100, learning_rate=0.06, n_iter=10)
 
 
 def digits():
-    """The images and their shifts by one pixel, in parts for training and for the judgement."""
+    """The images and their shifts by one pixel, in parts for training and for the evaluation."""
     images, y = load_digits(return_X_y=True)
     frame = np.pad(images.reshape(-1, 8, 8), ((0, 0), (1, 1), (1, 1)))
     corners = [(1, 1), (2, 1), (1, 2), (1, 0), (0, 1)]

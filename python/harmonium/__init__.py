@@ -1,4 +1,4 @@
-"""Train, sample and judge Boltzmann machines.
+"""Train, sample and evaluate Boltzmann machines.
 
 >>> import numpy as np, harmonium as hm
 >>> X = np.array([[1, 1, 0, 0], [0, 0, 1, 1]] * 50)
@@ -27,7 +27,7 @@ Model files are those of the command line ``harmonium``.
 from . import plot
 from ._core import __version__
 from ._fit import build, train
-from ._judging import Moments
+from ._evaluation import Moments
 from ._machine import Machine
 from ._parts import LayerInfo
 from ._results import Checkpoint, Diagnosis, LogLikelihood, LogZ, Run

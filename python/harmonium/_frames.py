@@ -251,7 +251,7 @@ def _places(levels: Sequence[str], values: Sequence[Any]) -> Floats:
 
 
 def _kind_of_words(levels: Sequence[str], entries: int) -> str | None:
-    """Words that are no numbers are judged as those of a file; digits in quotes are names, never numbers."""
+    """Words that are no numbers are evaluated as those of a file; digits in quotes are names, never numbers."""
     try:
         for level in levels:
             float(level)

@@ -114,7 +114,7 @@ class Learning(Parts):
         l1, l2, l1b, max_norm, target, target_strength
             Penalties on weights and bounds.
         evaluate_every, evaluate_rows, patience
-            When the run is judged, on how many rows, and how many judgements without a better one end it.
+            When the run is evaluated, on how many rows, and how many evaluation without a better one end it.
         seed, threads
             Equal seeds give equal results on any number of threads.
         callback

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from ._judging import Judging
+from ._evaluation import Evaluating
 from ._learning import Learning
 from ._names import suggestion
 from ._parts import Array, FilePath
@@ -19,7 +19,7 @@ from ._sampling import Sampling
 from ._units import Layer, LayerLike, _words, as_layer
 
 
-class Machine(Learning, Sampling, Judging):
+class Machine(Learning, Sampling, Evaluating):
     """A Boltzmann machine: layers of units joined by couplings, ``p(x) = exp(-E(x)) / Z``.
 
     Which couplings are there decides which machine it is. The usual ones have constructors: :meth:`rbm`,

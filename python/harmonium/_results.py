@@ -1,4 +1,4 @@
-"""What training and judging find, with a form for notebooks."""
+"""What training and evaluation find, with a form for notebooks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def html_table(title: str, rows: Iterable[tuple[str, Any]]) -> str:
 class LogZ:
     """ln Z: the best value, the range that holds it at 95 %, and whether that can be relied upon.
 
-    ``verdict`` is ``"exact"`` (enumerated), ``"certified"`` (estimates from both sides agree and every check passed) or
+    ``verdict`` is ``"exact"`` (enumerated), ``"converged"`` (estimates from both sides agree and every check passed) or
     ``"not converged"`` (do not rely on the interval; ``reasons`` say why).
     """
 
@@ -133,7 +133,7 @@ class Diagnosis:
     @property
     def ok(self) -> bool:
         """Whether the chains forget their start."""
-        return self.verdict == "certified"
+        return self.verdict == "converged"
 
     def _repr_html_(self) -> str:
         rows: list[tuple[str, Any]] = [("verdict", self.verdict), ("reasons", "; ".join(self.reasons))]

@@ -261,7 +261,7 @@ def table(
     """A frame (pandas, polars, Arrow) as a table of typed columns.
 
     The type of a column decides what it is: categories with all their levels, bools, dates and times (days since 1970, real),
-    words, which are never taken for numbers or for missing. Plain numbers are judged by their values, as those of a file.
+    words, which are never taken for numbers or for missing. Plain numbers are evaluated by their values, as those of a file.
     ``schema`` has the last word.
 
     >>> import harmonium as hm

@@ -111,7 +111,7 @@ def test_samples_features_and_likelihood_are_the_same(tmp_path):
     assert found.lower == pytest.approx(theirs["log_likelihood"]["lower"], abs=1e-9)
 
 
-def test_rows_with_gaps_are_judged_the_same(tmp_path):
+def test_rows_with_gaps_are_evaluated_the_same(tmp_path):
     train = ["--machine", "class", "--hidden", 6, "--epochs", 2, "--seed", 1]
     cli("train", "digits", *train, "-o", "run", "-q", cwd=tmp_path)
     machine = hm.load(tmp_path / "run")
@@ -130,8 +130,8 @@ def test_rows_with_gaps_are_judged_the_same(tmp_path):
     theirs = json.loads(cli("score", "run", "gaps.csv", "--json", cwd=tmp_path))["rows"]
     found = machine.log_likelihood(data, chains=112)
     assert [r["log_likelihood"]["value"] for r in theirs] == list(found.rows)
-    judged = json.loads(cli("evaluate", "run", "gaps.csv", "--quick", "--json", cwd=tmp_path))
-    assert judged["log_likelihood"]["mean"] == found.mean
+    evaluated = json.loads(cli("evaluate", "run", "gaps.csv", "--quick", "--json", cwd=tmp_path))
+    assert evaluated["log_likelihood"]["mean"] == found.mean
     cli("classify", "run", "gaps.csv", "--probabilities", "-o", "c.csv", "-q", cwd=tmp_path)
     csv = np.genfromtxt(tmp_path / "c.csv", delimiter=",", skip_header=1)[:, -10:]
     assert np.allclose(csv, machine.predict_proba(values), atol=5.1e-7, rtol=0)

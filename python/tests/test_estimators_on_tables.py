@@ -145,8 +145,8 @@ def test_a_value_without_precedent_is_a_rare_state_that_tells_nothing():
     two, zero, one = bits.score_samples(pd.DataFrame({"flag": [2.0, 0.0, 1.0], "x": 0.0}))
     assert two < min(zero, one)
     # Classes: with nothing told, the flag is between what its two values say.
-    judge = RBMClassifier(6, random_state=0).fit(X[["flag", "word"]], X["x"] > 1.5)
-    one, zero, none = judge.predict_proba(pd.DataFrame({"flag": [1.0, 0.0, 5.0], "word": ["a"] * 3}))[:, 1]
+    model = RBMClassifier(6, random_state=0).fit(X[["flag", "word"]], X["x"] > 1.5)
+    one, zero, none = model.predict_proba(pd.DataFrame({"flag": [1.0, 0.0, 5.0], "word": ["a"] * 3}))[:, 1]
     assert zero < none < one
 
 

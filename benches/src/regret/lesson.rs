@@ -1,4 +1,4 @@
-//! Lessons: a teacher whose couplings matter, rows for students and fresh rows that judge them.
+//! Lessons: a teacher whose couplings matter, rows for students and fresh rows that score them.
 
 use super::{Cell, Draw, Estimate, Teacher, bound, draw, log_probability, regret, start, teacher};
 use harmonium::{Kind, Machine, Result, States};

@@ -3,7 +3,7 @@
 use crate::commands;
 use clap::{Args, Parser, Subcommand};
 
-/// Train, sample and judge Boltzmann machines.
+/// Train, sample and evaluate Boltzmann machines.
 #[derive(Parser, Debug)]
 #[command(
     name = "harmonium",

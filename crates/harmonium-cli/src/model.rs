@@ -60,7 +60,7 @@ impl Model {
         self.machine.with_role(Role::Condition).next().is_some()
     }
 
-    /// The columns of rows to be judged: with those of the condition, where there is one.
+    /// The columns of rows to be evaluated: with those of the condition, where there is one.
     pub(crate) fn columns(&self) -> Result<Arc<Schema>> {
         match self.is_conditional() {
             true => Ok(given_schema(&self.machine)?),

@@ -112,7 +112,7 @@ impl Progress {
 }
 
 impl Observer<f32> for Progress {
-    fn notice(&mut self, event: &Event, run: &Trainer<'_, f32>) -> Result<Control> {
+    fn on_event(&mut self, event: &Event, run: &Trainer<'_, f32>) -> Result<Control> {
         let plan = run.plan();
         let updates = plan.params().stop_after.unwrap_or(plan.updates()).min(plan.updates());
         match event {

@@ -45,7 +45,7 @@ fn training_makes_a_run_that_everything_else_can_use() {
 
 /// A machine too large to enumerate: its ln Z is announced, and its stages stand in the metrics after the updates.
 #[test]
-fn the_judgement_is_told_as_training_is() {
+fn evaluation_reports_progress_as_training_does() {
     let place = Place::new();
     place.ok("train digits --updates 50 --hidden 64 -o run -q");
     let metrics = place.read("run/metrics.jsonl");
@@ -53,7 +53,7 @@ fn the_judgement_is_told_as_training_is() {
         metrics.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let stages: Vec<&str> = events
         .iter()
-        .filter(|e| e["event"] == "judging" && e["done"] == e["total"])
+        .filter(|e| e["event"] == "evaluating" && e["done"] == e["total"])
         .map(|e| e["stage"].as_str().unwrap())
         .collect();
     for stage in ["annealing", "replica exchange", "reverse annealing"] {
@@ -169,7 +169,7 @@ fn gaps_are_filled_with_probabilities() {
 
 /// ln p of what is known is the logarithm of the sum of p over what is not; features and classes are the means over it.
 #[test]
-fn rows_with_gaps_are_scored_judged_classified_and_transformed() {
+fn rows_with_gaps_are_scored_evaluated_classified_and_transformed() {
     let place = Place::new();
     place.ok("train bars-and-stripes:3x3 --hidden 6 --updates 500 -o run -q");
     let names = "v0,v1,v2,v3,v4,v5,v6,v7,v8\n";

@@ -168,7 +168,7 @@ fn deep_machines_score_rows_with_intervals() {
 
 /// A class machine on rows without labels: ln p(v) is ln p(v, y) summed over y.
 #[test]
-fn class_machines_judge_rows_without_labels() {
+fn class_machines_evaluate_rows_without_labels() {
     let place = Place::new();
     let mut csv = String::from("a,b,c,kind\n");
     for i in 0..40 {
@@ -207,7 +207,7 @@ fn class_machines_judge_rows_without_labels() {
 /// A conditional machine comes from a file made by the library: both commands give ln p(v | condition) of enumeration, the
 /// columns of condition and visible units being told apart by their names.
 #[test]
-fn conditional_machines_are_judged_given_their_condition() {
+fn conditional_machines_are_evaluated_given_their_condition() {
     use harmonium::{Kind, Layer, Machine};
     let place = Place::new();
     let layer = |n| Layer::new(Kind::Binary, n);

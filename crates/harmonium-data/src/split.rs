@@ -13,7 +13,7 @@ pub struct Dataset {
     pub train: Table,
     /// What choices are made on.
     pub valid: Option<Table>,
-    /// What is judged on.
+    /// What is evaluated on.
     pub test: Option<Table>,
 }
 

@@ -3,7 +3,7 @@
 use crate::machine::Machine;
 use crate::rows::Rows;
 use crate::work::{Link, whole};
-use harmonium::judge::{self, Filling};
+use harmonium::evaluate::{self, Filling};
 use harmonium::sample::{How, purpose};
 use harmonium::train::Data;
 use harmonium::{Bits, Clamp, Clamps, Result, Role};
@@ -225,7 +225,7 @@ pub(crate) fn marginals<'py>(
     let found = whole(py, threads, |link| {
         let (states, known) = (given.data.states(), given.data.known());
         let filling = Filling { chains, sweeps, seed };
-        judge::complete(machine, states, known, filling, &mut || !link.stopped())
+        evaluate::complete(machine, states, known, filling, &mut || !link.stopped())
     })?;
     let means = found.means.into_iter().enumerate();
     let means = means.filter(|(l, _)| machine.role(*l) == Role::Visible);

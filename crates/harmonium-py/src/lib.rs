@@ -9,7 +9,7 @@
 mod chains;
 mod data;
 mod error;
-mod judge;
+mod evaluate;
 mod machine;
 mod pieces;
 mod rows;
@@ -27,7 +27,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<chains::Chains>()?;
     m.add_class::<chains::Sampler>()?;
     m.add_class::<train::Checkpoint>()?;
-    m.add_class::<judge::LogZ>()?;
+    m.add_class::<evaluate::LogZ>()?;
     m.add_class::<data::Table>()?;
     m.add_function(wrap_pyfunction!(data::load_data, m)?)?;
     m.add_function(wrap_pyfunction!(data::read_columns, m)?)?;
@@ -40,13 +40,13 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(chains::marginals, m)?)?;
     m.add_function(wrap_pyfunction!(train::plan, m)?)?;
     m.add_function(wrap_pyfunction!(train::train, m)?)?;
-    m.add_function(wrap_pyfunction!(judge::log_z, m)?)?;
-    m.add_function(wrap_pyfunction!(judge::log_likelihood, m)?)?;
-    m.add_function(wrap_pyfunction!(judge::pseudo_log_likelihood, m)?)?;
-    m.add_function(wrap_pyfunction!(judge::pseudo_log_likelihood_by_flips, m)?)?;
-    m.add_function(wrap_pyfunction!(judge::equilibrium, m)?)?;
-    m.add_function(wrap_pyfunction!(judge::quality, m)?)?;
-    m.add_function(wrap_pyfunction!(judge::verify, m)?)?;
-    m.add_function(wrap_pyfunction!(judge::mixing, m)?)?;
+    m.add_function(wrap_pyfunction!(evaluate::log_z, m)?)?;
+    m.add_function(wrap_pyfunction!(evaluate::log_likelihood, m)?)?;
+    m.add_function(wrap_pyfunction!(evaluate::pseudo_log_likelihood, m)?)?;
+    m.add_function(wrap_pyfunction!(evaluate::pseudo_log_likelihood_by_flips, m)?)?;
+    m.add_function(wrap_pyfunction!(evaluate::equilibrium, m)?)?;
+    m.add_function(wrap_pyfunction!(evaluate::quality, m)?)?;
+    m.add_function(wrap_pyfunction!(evaluate::verify, m)?)?;
+    m.add_function(wrap_pyfunction!(evaluate::mixing, m)?)?;
     Ok(())
 }

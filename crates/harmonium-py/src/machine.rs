@@ -3,8 +3,8 @@
 use crate::error::{raise, value};
 use crate::rows::Rows;
 use crate::work::whole;
+use harmonium::evaluate;
 use harmonium::io::{LayerInfo, Provenance};
-use harmonium::judge;
 use harmonium::train::Data;
 use harmonium::{Coupling, Layer, Member, Result};
 use ndarray::Array2;
@@ -202,9 +202,9 @@ impl Machine {
     ) -> PyResult<(Bound<'py, PyArray2<f64>>, Option<String>)> {
         self.layer(layer)?;
         let (p, remark) = whole(py, threads, |link| {
-            let mut observer = crate::judge::observer(link);
+            let mut observer = crate::evaluate::observer(link);
             let (states, known) = (rows.states(), rows.data.known());
-            judge::class_probabilities(&self.inner, layer, states, known, seed, &mut observer)
+            evaluate::class_probabilities(&self.inner, layer, states, known, seed, &mut observer)
         })?;
         Ok((p.into_pyarray(py), remark))
     }
@@ -238,7 +238,7 @@ impl Machine {
     ) -> PyResult<Vec<Bound<'py, PyArray2<f32>>>> {
         let parts = whole(py, threads, |link| {
             let (states, known) = (rows.states(), rows.data.known());
-            judge::features(&self.inner, states, known, inputs, seed, &mut || !link.stopped())
+            evaluate::features(&self.inner, states, known, inputs, seed, &mut || !link.stopped())
         })?;
         Ok(parts.into_iter().map(|p| p.into_pyarray(py)).collect())
     }

@@ -208,7 +208,7 @@ struct Listener<'a> {
 }
 
 impl Observer<f32> for Listener<'_> {
-    fn notice(&mut self, _: &Event, _: &Trainer<'_>) -> Result<Control> {
+    fn on_event(&mut self, _: &Event, _: &Trainer<'_>) -> Result<Control> {
         Ok(match self.link.stopped() {
             true => Control::Stop("interrupted".into()),
             false => Control::Continue,
@@ -251,7 +251,7 @@ impl Watch<'_> {
         let Some(every) = self.keep_every else { return };
         let due = match event {
             Event::Updated(u) => u.update.is_multiple_of(every),
-            Event::Settled { .. } => false,
+            Event::UpdateFinished { .. } => false,
             _ => true,
         };
         if due {
@@ -271,17 +271,17 @@ impl Watch<'_> {
 }
 
 impl Observer<f32> for Watch<'_> {
-    fn notice(&mut self, event: &Event, trainer: &Trainer<'_>) -> Result<Control> {
+    fn on_event(&mut self, event: &Event, trainer: &Trainer<'_>) -> Result<Control> {
         self.keep(event);
         let regular = match event {
             Event::Updated(u) => self.every > 0 && u.update.is_multiple_of(self.every),
-            Event::Settled { .. } => false,
+            Event::UpdateFinished { .. } => false,
             _ => true,
         };
         let tick = matches!(event, Event::Updated(_)) && self.told.elapsed() > TICK;
         let enough = (regular || tick) && self.tell(event, regular, trainer);
         match event {
-            Event::Settled { .. } => {
+            Event::UpdateFinished { .. } => {
                 if self.saved.elapsed().as_secs_f64() > self.checkpoint_every {
                     self.save(trainer)?;
                 }

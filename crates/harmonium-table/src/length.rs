@@ -84,7 +84,7 @@ struct Curve<'a> {
 }
 
 impl Observer<f32> for Curve<'_> {
-    fn notice(&mut self, event: &Event, run: &Trainer<'_, f32>) -> harmonium::Result<Control> {
+    fn on_event(&mut self, event: &Event, run: &Trainer<'_, f32>) -> harmonium::Result<Control> {
         if let Event::Evaluated(e) = event {
             let score = e.score.filter(|s| s.is_finite()).unwrap_or(f64::NEG_INFINITY);
             self.points.push((e.update, score));

@@ -103,7 +103,7 @@ fn settings_are_completed() {
 struct Heard(u32);
 
 impl Observer<f32> for Heard {
-    fn notice(&mut self, event: &Event, _: &Trainer<'_, f32>) -> harmonium::Result<Control> {
+    fn on_event(&mut self, event: &Event, _: &Trainer<'_, f32>) -> harmonium::Result<Control> {
         self.0 += u32::from(matches!(event, Event::Started { .. }));
         Ok(Control::Continue)
     }

@@ -6,7 +6,7 @@
 #[path = "support/zoo.rs"]
 mod zoo;
 
-use harmonium::judge::{LogZParams, log_z};
+use harmonium::evaluate::{LogZParams, log_z};
 use harmonium::partition::{Verdict, silent};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let seed = args.next().transpose()?.unwrap_or(1);
     let zoos = [("random", zoo::random(number, seed)), ("deceptive", zoo::deceptive(number / 10, seed))];
     for (zoo, machines) in zoos {
-        let (mut certified, mut covered, mut missed) = (0, 0, 0);
+        let (mut converged, mut covered, mut missed) = (0, 0, 0);
         let total = machines.len();
         for (k, (what, machine)) in machines.into_iter().enumerate() {
             let exact = machine.exact().log_z()?;
@@ -39,14 +39,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             match e.verdict {
                 Verdict::NotConverged => missed += usize::from(!inside),
                 _ => {
-                    certified += 1;
+                    converged += 1;
                     covered += usize::from(inside);
                 }
             }
         }
         println!(
-            "{zoo}: {total} machines, {certified} certified, {covered} of these cover ln Z; {} not converged, {missed} of these miss it",
-            total - certified
+            "{zoo}: {total} machines, {converged} converged, {covered} of these cover ln Z; {} not converged, {missed} of these miss it",
+            total - converged
         );
     }
     Ok(())

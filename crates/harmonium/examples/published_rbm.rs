@@ -1,4 +1,4 @@
-//! Judges a published RBM: `published_rbm MODEL.npz DATA.npz [reference] [SEED]`.
+//! Evaluates a published RBM: `published_rbm MODEL.npz DATA.npz [reference] [SEED]`.
 //!
 //! MODEL holds `w` (visible × hidden), `b` and `c`; DATA holds `train` and `test` as rows of 0 and 1.
 #![allow(clippy::print_stdout)]
@@ -6,7 +6,7 @@
 #[path = "support/npz.rs"]
 mod npz;
 
-use harmonium::judge::{LogZParams, log_z, log_z_cost};
+use harmonium::evaluate::{LogZParams, log_z, log_z_cost};
 use harmonium::partition::{self, Base, Cost, LogZ, Progress, Schedule};
 use harmonium::{Kind, Layer, Machine};
 use std::ops::ControlFlow;

@@ -1,4 +1,4 @@
-//! Train, sample and judge Boltzmann machines.
+//! Train, sample and evaluate Boltzmann machines.
 //!
 //! A Boltzmann machine is **layers of units joined by couplings**: a distribution
 //! $p(x) = e^{-E(x)}/Z$ with
@@ -36,7 +36,7 @@
 //! # }
 //! ```
 //!
-//! # Rooms
+//! # Modules
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -46,7 +46,7 @@
 //! | [`exact`] | enumeration: ln Z, moments, likelihood and its gradient |
 //! | [`estimate`] | estimators of the negative phase |
 //! | [`partition`] | ln Z by sampling: AIS both ways, Bennett's ratio, RAISE |
-//! | [`judge`] | the verdict on ln Z, likelihood, diagnostics of chains, quality of samples |
+//! | [`evaluate`] | the verdict on ln Z, likelihood, diagnostics of chains, quality of samples |
 //! | [`train`] | settings, the loop, optimisers, events and observers |
 //! | [`io`] | the model file |
 //!
@@ -60,9 +60,9 @@ mod archive;
 mod container;
 mod error;
 pub mod estimate;
+pub mod evaluate;
 pub mod exact;
 pub mod io;
-pub mod judge;
 pub mod machine;
 pub mod partition;
 pub mod sample;

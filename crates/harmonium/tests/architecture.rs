@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What stands below every room.
+/// What stands below every module.
 const GROUND: [&str; 3] = ["kernels", "error", "states"];
 
-/// Each room with the rooms that it may use besides itself and the ground.
-const ROOMS: [(&str, &[&str]); 13] = [
+/// Each module with the modules that it may use besides itself and the ground.
+const MODULES: [(&str, &[&str]); 13] = [
     ("error", &[]),
     ("states", &[]),
     ("units", &[]),
@@ -20,7 +20,7 @@ const ROOMS: [(&str, &[&str]); 13] = [
     ("estimate", &["units", "machine", "archive", "sample", "exact"]),
     ("train", &["units", "machine", "archive", "sample", "exact", "estimate", "partition"]),
     ("partition", &["units", "machine", "archive", "sample", "exact"]),
-    ("judge", &["units", "machine", "archive", "sample", "exact", "partition"]),
+    ("evaluate", &["units", "machine", "archive", "sample", "exact", "partition"]),
     ("io", &["container", "units", "machine", "archive", "train"]),
 ];
 
@@ -113,19 +113,19 @@ fn offending_paths_are_found() {
     }
 }
 
-/// The uses in the text of a module that its room may not make, in words.
+/// The uses in the text of a module that its top-level module may not make, in words.
 fn offences(module: &[String], text: &str, names: &BTreeMap<String, String>) -> Vec<String> {
-    let room = &module[0];
-    let Some((_, may)) = ROOMS.iter().find(|(name, _)| name == room) else {
-        return vec![format!("{room} is not in the list of rooms")];
+    let top = &module[0];
+    let Some((_, may)) = MODULES.iter().find(|(name, _)| name == top) else {
+        return vec![format!("{top} is not in the list of modules")];
     };
     let mut faults = Vec::new();
     for name in used_from_root(module.len(), &tokens(text)) {
         let fault = match names.get(&name) {
-            Some(used) if used == room => continue,
+            Some(used) if used == top => continue,
             Some(used) if GROUND.contains(&used.as_str()) || may.contains(&used.as_str()) => continue,
             Some(used) => format!("{} uses {name} of {used}", module.join("::")),
-            None => format!("{} uses crate::{name}, whose room is unknown", module.join("::")),
+            None => format!("{} uses crate::{name}, whose module is unknown", module.join("::")),
         };
         faults.push(fault);
     }
@@ -189,7 +189,7 @@ fn first_names(tokens: &[String], start: usize, used: &mut Vec<String>) -> usize
     i
 }
 
-/// Every name at the crate's root with the room that it comes from: modules, and what `lib.rs` re-exports.
+/// Every name at the crate's root with the module that it comes from: modules, and what `lib.rs` re-exports.
 fn root_names(lib: &str) -> BTreeMap<String, String> {
     let tokens = tokens(lib);
     let mut names = BTreeMap::new();
@@ -201,11 +201,11 @@ fn root_names(lib: &str) -> BTreeMap<String, String> {
             "use" => {
                 let path: Vec<&str> =
                     tokens[i + 1..].iter().map(String::as_str).take_while(|t| *t != ";").collect();
-                let room = if path[0] == "harmonium_kernels" { "kernels" } else { path[0] };
+                let module = if path[0] == "harmonium_kernels" { "kernels" } else { path[0] };
                 // The last name before a comma or the end is the one by which the item is known here.
                 for (name, end) in path.iter().zip(path.iter().skip(1).chain([&";"])) {
                     if [",", "}", ";"].contains(end) && ![",", "}"].contains(name) {
-                        names.insert((*name).to_owned(), room.to_owned());
+                        names.insert((*name).to_owned(), module.to_owned());
                     }
                 }
             }

@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use harmonium::judge;
+use harmonium::evaluate;
 use harmonium::partition::{Base, Schedule, ais_given, silent};
 use harmonium::{Bits, Error, Kind, Layer, Machine, Role, States};
 use harmonium_oracle as oracle;
@@ -79,7 +79,7 @@ fn check(machine: &Machine<f64>, what: &str) {
     let known = gaps(machine, 8);
     let exact = machine.exact();
     let tempered = exact.clone().at(BETA).free_energy_known(&states, &known).unwrap();
-    let f = judge::free_energies(machine, &states, &known, 1, &mut silent).unwrap();
+    let f = evaluate::free_energies(machine, &states, &known, 1, &mut silent).unwrap();
     assert!(f.errors.iter().all(|&e| e == 0.0) && f.remark.is_none(), "{what}");
     let log_p = exact.log_probability_known(&states, &known).unwrap();
     let log_z = twin(machine, 1.0).log_z();
@@ -229,7 +229,7 @@ fn refuses_what_takes_too_long_or_does_not_fit() {
     assert!(matches!(too_long, Err(Error::TooManyStates { .. })));
     // Some rows can be enumerated and others not: each has what it can have.
     let some = vec![Some(Bits::from_fn(ROWS, 60, |r, j| r < 2 || j < 20)), None];
-    let f = judge::free_energies(&machine, &states, &some, 1, &mut silent).unwrap();
+    let f = evaluate::free_energies(&machine, &states, &some, 1, &mut silent).unwrap();
     assert!(f.errors[..2].iter().all(|&e| e == 0.0) && f.errors[2..].iter().all(|&e| e > 0.0));
     assert!(f.remark.is_some());
     let wrong = vec![Some(Bits::zeros(ROWS, 59)), None];

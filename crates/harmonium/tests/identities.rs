@@ -188,7 +188,7 @@ fn the_analytic_hidden_mean_has_the_sampled_expectation_and_less_variance() {
         chains.sweep(&model, &Clamps::none(&machine), 3).unwrap();
         let mut states = chains.states().clone();
         analytic.push(flat(&model.moments(&states, &[H], None).unwrap()));
-        let h = model.sample(H, &states, Key { sweep, purpose: purpose::JUDGE, ..KEY }).unwrap();
+        let h = model.sample(H, &states, Key { sweep, purpose: purpose::EVALUATE, ..KEY }).unwrap();
         states.set(H, h);
         sampled.push(flat(&model.moments(&states, &[], None).unwrap()));
     }

@@ -160,7 +160,7 @@ fn every_estimator_resumes_to_the_bit() {
         whole.run(&mut []).unwrap();
         let mut part = Trainer::new(machine.clone(), plan, &data).unwrap();
         let mut third = |event: &Event, _: &Trainer<'_, f32>| {
-            let stop = matches!(event, Event::Settled { update: 3 });
+            let stop = matches!(event, Event::UpdateFinished { update: 3 });
             Ok(if stop { Control::Stop("half-way".into()) } else { Control::Continue })
         };
         part.run(&mut [&mut third]).unwrap();

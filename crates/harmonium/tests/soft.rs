@@ -1,7 +1,7 @@
 //! Soft bits: values between 0 and 1 as data of Binary layers.
 
 use harmonium::estimate::{Averaging, Estimator, LabelsParams};
-use harmonium::judge::{self, LogZParams};
+use harmonium::evaluate::{self, LogZParams};
 use harmonium::train::{Data, Init, Optimiser, TrainParams, Trainer};
 use harmonium::{Batch, Bits, Error, Key, Kind, Layer, Machine, Real, Role, States};
 use ndarray::{Array2, arr2};
@@ -238,7 +238,7 @@ fn evaluations_and_pseudo_likelihoods_flip_soft_bits() {
         }
     }
     let data = machine.data(vec![Batch::Reals(rows)]).unwrap();
-    let got = judge::pseudo_log_likelihood(&machine, &data).unwrap();
+    let got = evaluate::pseudo_log_likelihood(&machine, &data).unwrap();
     assert!(got.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-12), "{got:?}, {expected:?}");
     let data = Data::new(data);
     let plan = params(Estimator::Exact, 1).plan(&machine, &data).unwrap();
@@ -254,7 +254,9 @@ fn what_asks_for_states_refuses_them() {
     let refused = |e: Error| assert!(e.to_string().contains("values between 0 and 1"), "{e}");
     refused(machine.exact().log_likelihood(&data, None).unwrap_err());
     let silent = &mut |_| std::ops::ControlFlow::Continue(());
-    refused(judge::evaluate(&machine, None, &data, &LogZParams::default(), None, silent).unwrap_err());
+    refused(
+        evaluate::evaluate(&machine, None, &data, &LogZParams::default(), None, silent).unwrap_err(),
+    );
     let positive = Some(Averaging::Exact);
     let params = TrainParams { positive, ..params(Estimator::Exact, 1) };
     refused(params.plan(&machine, &Data::new(data)).unwrap_err());

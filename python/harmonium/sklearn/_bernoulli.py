@@ -251,7 +251,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         p = expit(h @ self.components_ + self.intercept_visible_)
         return np.asarray(rng.uniform(size=p.shape) < p)
 
-    # Judgement.
+    # Evaluation.
 
     def free_energy(self, X: Any) -> Array:
         """F(v) of each row, with p(v) = exp(-F(v)) / Z."""

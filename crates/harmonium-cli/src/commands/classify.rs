@@ -8,7 +8,7 @@ use crate::model::Model;
 use crate::output::{put, put_bytes, say};
 use crate::run;
 use clap::Args;
-use harmonium::judge::class_probabilities;
+use harmonium::evaluate::class_probabilities;
 use harmonium::partition::silent;
 use harmonium_data::Table;
 use ndarray::Array2;

@@ -8,7 +8,7 @@ use crate::model::Model;
 use crate::output::{counted, grouped, say};
 use clap::{Args, ValueEnum};
 use harmonium::Kind;
-use harmonium::judge::{self, Filling};
+use harmonium::evaluate::{self, Filling};
 use harmonium_data::{Table, Values};
 use std::path::{Path, PathBuf};
 
@@ -101,7 +101,7 @@ impl CompleteArgs {
         let (machine, layout) = (&model.machine, &model.layout);
         let data = layout.data(machine, &table.select(gaps)?)?;
         let filling = Filling { chains: self.chains, sweeps: self.sweeps, seed };
-        let found = judge::complete(machine, data.states(), data.known(), filling, &mut || true)?;
+        let found = evaluate::complete(machine, data.states(), data.known(), filling, &mut || true)?;
         let means = &found.means;
         let (schema, mut filled) = (table.schema().clone(), Vec::new());
         for (b, &l) in layout.layers.iter().enumerate() {

@@ -1,11 +1,11 @@
 //! `evaluate`: the likelihood with its interval and verdict, diagnostics, quality of samples; also along a run.
 
 mod along;
-mod judge;
+mod evaluation;
 mod quality;
 
 pub(crate) use along::Records;
-pub(crate) use judge::{Effort, Evaluation, Rows, judge, log_z};
+pub(crate) use evaluation::{Effort, Evaluation, Rows, evaluate, log_z};
 
 use crate::args::Common;
 use crate::data::DataArgs;
@@ -27,7 +27,7 @@ use std::path::PathBuf;
   harmonium evaluate runs/digits --along             all models kept along the run, as a table
 
 The verdict speaks of the model first: `diverged` (the likelihood is not finite) or `worse than independent columns`.
-Otherwise it is `exact` (enumerated), `certified` (estimates from both sides agree and every check passed) or
+Otherwise it is `exact` (enumerated), `converged` (estimates from both sides agree and every check passed) or
 `not converged` (the interval must not be relied upon; the reasons say why). Exit code 0 says that it was
 computed, whatever the verdict.
 
@@ -84,7 +84,7 @@ impl EvaluateArgs {
         }
         // The cost of a conditional machine depends on the number of its conditions.
         if !common.quiet && !model.is_conditional() {
-            let (cost, seconds) = harmonium::judge::log_z_cost(&model.machine, &effort.params(0))?;
+            let (cost, seconds) = harmonium::evaluate::log_z_cost(&model.machine, &effort.params(0))?;
             match (cost.sweeps, self.time_budget) {
                 (0.0, _) => say!("ln Z by enumeration: about {}", duration(seconds)),
                 (sweeps, budget) => say!(
@@ -93,7 +93,7 @@ impl EvaluateArgs {
                 ),
             }
         }
-        let evaluation = judge(&model.machine, &model, &table, &name, &effort, common)?;
+        let evaluation = evaluate(&model.machine, &model, &table, &name, &effort, common)?;
         let mut object = evaluation.json();
         if let (Some(run), Some(update)) = (&model.run, model.update) {
             object = Records::read(run).add(run, update, &evaluation)?;

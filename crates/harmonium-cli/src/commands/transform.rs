@@ -54,7 +54,7 @@ fn features(machine: &Machine, data: &Data, inputs: bool, seed: u64) -> Result<T
         return Err(Failure::new("this machine has no hidden units, hence no features"));
     }
     let (states, known) = (data.states(), data.known());
-    let parts = harmonium::judge::features(machine, states, known, inputs, seed, &mut || true)?;
+    let parts = harmonium::evaluate::features(machine, states, known, inputs, seed, &mut || true)?;
     for l in hidden {
         let m = &machine.members()[l];
         let name = |i: usize| match m.layer.kind().columns() {

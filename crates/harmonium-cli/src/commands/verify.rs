@@ -37,7 +37,8 @@ impl VerifyArgs {
     pub(crate) fn run(self, common: &Common) -> Result {
         let model = Model::open(&self.model)?;
         let seed = common.seed.unwrap_or(0);
-        let v = harmonium::judge::verify(&model.machine, self.chains, self.sweeps, seed, &mut silent)?;
+        let v =
+            harmonium::evaluate::verify(&model.machine, self.chains, self.sweeps, seed, &mut silent)?;
         let ok = v.p_value >= SMALL;
         if common.json {
             put!(

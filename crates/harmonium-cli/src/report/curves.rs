@@ -1,7 +1,7 @@
 //! Learning curves, from the metrics file and from the models along the run.
 
 use super::{Material, Section};
-use crate::commands::evaluate::{Effort, Records, judge};
+use crate::commands::evaluate::{Effort, Records, evaluate};
 use crate::error::Result;
 use crate::figure::{Chart, Figure, Scale};
 use harmonium::Machine;
@@ -43,7 +43,7 @@ fn points(m: &Material<'_>, table: &Table, data: &str) -> Vec<Point> {
     };
     let quick = |update: u64, machine: &Machine| -> Option<Point> {
         let (effort, quiet) = (Effort::quick(), m.common.silent());
-        let e = judge(machine, m.model, table, data, &effort, &quiet).ok()?;
+        let e = evaluate(machine, m.model, table, data, &effort, &quiet).ok()?;
         let firm = e.verdict() != Verdict::NotConverged;
         let independent = e.independent();
         Some(Point { update: update as f64, mean: e.mean(), ends: e.ends(), independent, firm })

@@ -4,7 +4,7 @@ use super::{Material, Section};
 use crate::error::Result;
 use crate::figure::{Chart, image_grid};
 use crate::picture;
-use harmonium::judge::mixing;
+use harmonium::evaluate::mixing;
 use harmonium::sample::purpose;
 use harmonium::{Chains, Clamps, Machine, States};
 use ndarray::Array2;
@@ -53,7 +53,7 @@ fn summary(x: &Array2<f64>) -> LineAndBand {
 pub(super) fn section(m: &Material<'_>, seed: u64) -> Result<Section> {
     let machine = &m.model.machine;
     let mut figures = Vec::new();
-    let random = Chains::independent(machine, CHAINS, seed ^ 1, purpose::JUDGE)?;
+    let random = Chains::independent(machine, CHAINS, seed ^ 1, purpose::EVALUATE)?;
     let mut start = random.states().clone();
     let step = (m.data.rows() / CHAINS).max(1);
     let rows: Vec<usize> = (0..CHAINS).map(|r| (r * step) % m.data.rows()).collect();
@@ -63,7 +63,7 @@ pub(super) fn section(m: &Material<'_>, seed: u64) -> Result<Section> {
             start.set(l, batch.clone());
         }
     }
-    let from_data = trace(machine, Chains::new(start, seed ^ 2, purpose::JUDGE))?;
+    let from_data = trace(machine, Chains::new(start, seed ^ 2, purpose::EVALUATE))?;
     let from_random = trace(machine, random)?;
     let (line, band) = summary(&from_data);
     let (line2, band2) = summary(&from_random);
@@ -117,7 +117,7 @@ fn film(m: &Material<'_>, seed: u64) -> Result<Option<crate::figure::Figure>> {
     if m.model.layout.shape().is_none() {
         return Ok(None);
     }
-    let mut chains = Chains::independent(machine, 6, seed ^ 3, purpose::JUDGE)?;
+    let mut chains = Chains::independent(machine, 6, seed ^ 3, purpose::EVALUATE)?;
     let mut frames = Vec::new();
     let mut done = 0;
     for t in MOMENTS {

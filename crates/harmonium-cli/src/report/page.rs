@@ -160,7 +160,7 @@ fn verdict(out: &mut String, evaluation: &Value) {
     let Some(word) = evaluation["verdict"].as_str() else { return };
     let (class, sentence) = match word {
         "exact" => ("", "The likelihood was enumerated: it is exact but for the choice of rows."),
-        "certified" => (
+        "converged" => (
             "",
             "The likelihood can be relied upon: estimates of ln Z from below and from above agree, and every check passed.",
         ),

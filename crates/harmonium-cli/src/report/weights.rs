@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::figure::{Chart, Scale, diverging, heat_map, image_grid, logo, named_heat_map};
 use crate::linalg::singular_values;
 use crate::picture::Picture;
-use harmonium::judge::features;
+use harmonium::evaluate::features;
 use harmonium::{Coupling, Kind, Machine, Role};
 use ndarray::Array2;
 

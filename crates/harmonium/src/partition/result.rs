@@ -128,8 +128,8 @@ pub enum Verdict {
     #[serde(rename = "exact")]
     Exact,
     /// Both sides agree and every check passed.
-    #[serde(rename = "certified")]
-    Certified,
+    #[serde(rename = "converged", alias = "certified")]
+    Converged,
     /// At least one check failed: the interval must not be relied upon.
     #[serde(rename = "not converged")]
     NotConverged,
@@ -148,7 +148,7 @@ impl fmt::Display for Verdict {
             Self::Diverged => "diverged",
             Self::WorseThanIndependent => "worse than independent columns",
             Self::Exact => "exact",
-            Self::Certified => "certified",
+            Self::Converged => "converged",
             Self::NotConverged => "not converged",
         })
     }

@@ -1,6 +1,6 @@
 //! The parts of a two-sided estimate: adaptive runs up, a ladder, runs down and probes.
 //!
-//! These are raw measurements; what they are worth is decided in the judge.
+//! These are raw measurements; [`evaluate`](crate::evaluate) decides whether they have converged.
 
 use super::anneal::{self, Run};
 use super::ladder::{Ladder, Seen};

@@ -62,8 +62,8 @@ pub(super) fn memory<T: Real>(
     let (clamps, given) = (clamps.select(&rows), states.select(&rows));
     let mut both = Vec::new();
     for k in 0..2 {
-        let key = crate::Key { seed, purpose: purpose::JUDGE, block: k, sweep: 1 };
-        let mut chains = Chains::independent(machine, pairs, key.hash(), purpose::JUDGE)?;
+        let key = crate::Key { seed, purpose: purpose::EVALUATE, block: k, sweep: 1 };
+        let mut chains = Chains::independent(machine, pairs, key.hash(), purpose::EVALUATE)?;
         clamps.put(&given, chains.states_mut());
         both.push(chains);
     }

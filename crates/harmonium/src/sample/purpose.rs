@@ -13,7 +13,7 @@ pub const SWAP: u32 = 5;
 /// Estimates of ln Z.
 pub const PARTITION: u32 = 6;
 /// Diagnostics and sample quality.
-pub const JUDGE: u32 = 7;
+pub const EVALUATE: u32 = 7;
 /// Samples for the user.
 pub const USER: u32 = 8;
 /// Draws from enumerated distributions.

@@ -132,9 +132,9 @@ impl Checkpoints {
 }
 
 impl<T: Real> Observer<T> for Checkpoints {
-    fn notice(&mut self, event: &Event, run: &Trainer<'_, T>) -> Result<Control> {
+    fn on_event(&mut self, event: &Event, run: &Trainer<'_, T>) -> Result<Control> {
         let due = match event {
-            Event::Settled { update } => update.is_multiple_of(self.every),
+            Event::UpdateFinished { update } => update.is_multiple_of(self.every),
             Event::Stopped { .. } => true,
             _ => false,
         };
@@ -166,7 +166,7 @@ impl Trajectory {
 }
 
 impl<T: Real> Observer<T> for Trajectory {
-    fn notice(&mut self, event: &Event, run: &Trainer<'_, T>) -> Result<Control> {
+    fn on_event(&mut self, event: &Event, run: &Trainer<'_, T>) -> Result<Control> {
         if let Event::Updated(u) = event
             && self.keeps(u.update)
         {

@@ -122,7 +122,7 @@ impl<T: Real> Data<T> {
     }
 
     /// The rows of positive weight.
-    pub(crate) fn weighty(&self) -> Vec<usize> {
+    pub(crate) fn positive_weight_rows(&self) -> Vec<usize> {
         let wt = |r: usize| self.wts.as_ref().map_or(1.0, |w| w[r]);
         (0..self.rows()).filter(|&r| wt(r) > 0.0).collect()
     }
@@ -132,7 +132,7 @@ impl<T: Real> Data<T> {
         if self.states.len() != machine.len() {
             return Err(Error::shape("layers of the data", machine.len(), self.states.len()));
         }
-        if self.weighty().is_empty() {
+        if self.positive_weight_rows().is_empty() {
             return Err(Error::shape("rows of the data", "at least one", 0));
         }
         for (l, m) in machine.members().iter().enumerate() {

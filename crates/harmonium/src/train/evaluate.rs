@@ -20,7 +20,7 @@ const UNITS: usize = 4;
 
 /// A fixed selection of at most `n` rows, evenly spaced.
 pub(super) fn sample_rows<T: Real>(data: &Data<T>, n: usize) -> Data<T> {
-    let rows = data.weighty();
+    let rows = data.positive_weight_rows();
     let step = rows.len().div_ceil(n.max(1)).max(1);
     let rows: Vec<usize> = rows.into_iter().step_by(step).collect();
     data.select(&rows)
@@ -114,7 +114,7 @@ fn pseudo_of_known<T: Real>(machine: &Machine<T>, data: &Data<T>, seed: u64) -> 
     let units: Vec<_> = (0..data.rows()).map(units).collect();
     let mut sums = vec![0.0; data.rows()];
     for k in 0..UNITS {
-        let mut rng = Stream::new(Key { seed, purpose: purpose::JUDGE, block: 1, sweep: k as u64 });
+        let mut rng = Stream::new(Key { seed, purpose: purpose::EVALUATE, block: 1, sweep: k as u64 });
         let chosen = units.iter().map(|u| (!u.is_empty()).then(|| u[rng.random_range(0..u.len())]));
         let chosen: Vec<_> = chosen.collect();
         let known = |l: usize| {
@@ -156,7 +156,7 @@ fn pseudo_likelihood<T: Real>(
     }
     let mut sums = vec![0.0; data.rows()];
     for k in 0..UNITS {
-        let key = Key { seed, purpose: purpose::JUDGE, block: 0, sweep: k as u64 };
+        let key = Key { seed, purpose: purpose::EVALUATE, block: 0, sweep: k as u64 };
         let mut rng = Stream::new(key);
         let chosen: Vec<_> = (0..data.rows()).map(|_| units[rng.random_range(0..units.len())]).collect();
         // ln Σ_a e^{−F(x with x_i = a)} over the states of the chosen unit, the row's own included.

@@ -27,15 +27,15 @@ pub enum Event {
     /// The model was evaluated.
     Evaluated(Evaluated),
     /// An update and all that belongs to it are done: the moment for a checkpoint.
-    Settled {
+    UpdateFinished {
         /// Updates done.
         update: u64,
     },
-    /// The model is being judged, as after a run: to be sent by whoever hands an observer to the judge.
-    Judging {
+    /// The model is being evaluated, as after a run: sent by the caller of the evaluation.
+    Evaluating {
         /// Updates done.
         update: u64,
-        /// How far the judge has come.
+        /// How far the evaluation has come.
         progress: Progress,
     },
     /// The run is over.
@@ -92,11 +92,11 @@ pub trait Observer<T: Real> {
     ///
     /// # Errors
     /// Ends the run with this error.
-    fn notice(&mut self, event: &Event, run: &Trainer<'_, T>) -> Result<Control>;
+    fn on_event(&mut self, event: &Event, run: &Trainer<'_, T>) -> Result<Control>;
 }
 
 impl<T: Real, F: FnMut(&Event, &Trainer<'_, T>) -> Result<Control>> Observer<T> for F {
-    fn notice(&mut self, event: &Event, run: &Trainer<'_, T>) -> Result<Control> {
+    fn on_event(&mut self, event: &Event, run: &Trainer<'_, T>) -> Result<Control> {
         self(event, run)
     }
 }

@@ -37,7 +37,7 @@ impl<T: Real> Trainer<'_, T> {
     }
 
     /// What speaks against the update that has been prepared.
-    pub(super) fn objection(&mut self, gradient: f64, change: f64) -> Result<Option<String>> {
+    pub(super) fn validate_update(&mut self, gradient: f64, change: f64) -> Result<Option<String>> {
         if !(gradient.is_finite() && change.is_finite()) {
             return Ok(Some("the update is not finite".into()));
         }

@@ -55,11 +55,11 @@ impl Metrics {
 }
 
 impl<T: Real> Observer<T> for Metrics {
-    fn notice(&mut self, event: &Event, _run: &Trainer<'_, T>) -> Result<Control> {
+    fn on_event(&mut self, event: &Event, _run: &Trainer<'_, T>) -> Result<Control> {
         let skip = match event {
             Event::Updated(u) => !u.update.is_multiple_of(self.every),
-            Event::Judging { progress, .. } => progress.done < progress.total,
-            Event::Settled { .. } => true,
+            Event::Evaluating { progress, .. } => progress.done < progress.total,
+            Event::UpdateFinished { .. } => true,
             _ => false,
         };
         if skip {
@@ -95,9 +95,11 @@ pub fn object(event: &Event) -> Map<String, Value> {
             }),
             Some(&e.metrics),
         ),
-        Event::Settled { update } => (json!({"event": "settled", "update": update}), None),
-        Event::Judging { update, progress: Progress { stage, done, total } } => (
-            json!({"event": "judging", "update": update, "stage": stage, "done": done, "total": total}),
+        Event::UpdateFinished { update } => {
+            (json!({"event": "update_finished", "update": update}), None)
+        }
+        Event::Evaluating { update, progress: Progress { stage, done, total } } => (
+            json!({"event": "evaluating", "update": update, "stage": stage, "done": done, "total": total}),
             None,
         ),
         Event::Stopped { update, reason } => {

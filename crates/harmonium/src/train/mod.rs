@@ -29,5 +29,5 @@ pub use metrics::{Metrics, object as event_object};
 pub use params::{Form, Init, Optimiser, Regulariser, Schedule, TrainParams};
 pub use plan::TrainPlan;
 pub use stack::Stack;
-pub use trainer::{Judge, Judgement, Trainer};
+pub use trainer::Trainer;
 pub use white::normal_log_density;

@@ -45,7 +45,7 @@ impl TrainParams {
         data.check(machine)?;
         machine.check_normalisable()?;
         self.check()?;
-        let rows = data.weighty().len();
+        let rows = data.positive_weight_rows().len();
         let estimator = self.estimator.clone().unwrap_or_else(|| default_estimator(machine));
         estimator.check(machine)?;
         let full = matches!(estimator, Estimator::Exact);

@@ -58,21 +58,7 @@ pub struct Trainer<'d, T: Real = f32> {
     pub(super) best: Best<T>,
     /// The best model by annealing, where the score of evaluations is blind to how modes are weighted.
     pub(super) safe: Best<T>,
-    judge: Option<Judge<'d, T>>,
 }
-
-/// What a judge says of a machine.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Judgement {
-    /// Named numbers for the metrics.
-    pub metrics: Vec<(&'static str, f64)>,
-    /// The number that the choice of the best model goes by, in place of the trainer's own: larger is better.
-    pub score: Option<f64>,
-}
-
-/// Judges a machine at an evaluation (its ln Z, say): called with the machine and the number of updates.
-/// For a run to resume to the bit it must depend on nothing else.
-pub type Judge<'d, T> = Box<dyn Fn(&Machine<T>, u64) -> Result<Judgement> + Send + 'd>;
 
 impl<'d, T: Real> Trainer<'d, T> {
     /// A run that has not started: the machine is given its initial parameters.
@@ -102,7 +88,7 @@ impl<'d, T: Real> Trainer<'d, T> {
         Ok(Self {
             smoothing,
             moments: (zeros(), zeros()),
-            rows: data.weighty(),
+            rows: data.positive_weight_rows(),
             order: (u64::MAX, Vec::new()),
             next: machine.clone(),
             plan,
@@ -120,7 +106,6 @@ impl<'d, T: Real> Trainer<'d, T> {
             undone_in_a_row: 0,
             best: Best::new(),
             safe: Best::new(),
-            judge: None,
         })
     }
 
@@ -133,13 +118,6 @@ impl<'d, T: Real> Trainer<'d, T> {
         let white = self.white.as_ref().map(|w| Cow::Owned(w.data(valid)));
         self.valid = Some(white.unwrap_or(Cow::Borrowed(valid)));
         Ok(self)
-    }
-
-    /// The same run with a judge, which evaluations ask.
-    #[must_use]
-    pub fn with_judge(mut self, judge: Judge<'d, T>) -> Self {
-        self.judge = Some(judge);
-        self
     }
 
     /// The machine as it stands.
@@ -167,7 +145,7 @@ impl<'d, T: Real> Trainer<'d, T> {
         &self.coordinates
     }
 
-    /// The machine to be judged: with averaged parameters where an average is kept.
+    /// The machine to be evaluated: with averaged parameters where an average is kept.
     pub fn averaged(&self) -> Machine<T> {
         self.given_back(self.averaged_inside())
     }
@@ -231,10 +209,10 @@ impl<'d, T: Real> Trainer<'d, T> {
             // The start is a model, too: a run need not end below it.
             let evaluated = self.evaluate()?;
             reason = reason.or(self.tell(&Event::Evaluated(evaluated.clone()), observers)?);
-            self.weigh(&evaluated)?;
+            self.record_evaluation(&evaluated)?;
         }
         while reason.is_none() && self.update < self.plan.stop_after {
-            reason = self.tired();
+            reason = self.patience_exhausted();
             if reason.is_some() {
                 break;
             }
@@ -246,7 +224,7 @@ impl<'d, T: Real> Trainer<'d, T> {
             if due && matches!(event, Event::Updated(_)) {
                 let evaluated = self.evaluate()?;
                 reason = reason.or(self.tell(&Event::Evaluated(evaluated.clone()), observers)?);
-                if let Some(event) = self.weigh(&evaluated)? {
+                if let Some(event) = self.record_evaluation(&evaluated)? {
                     reason = reason.or(self.tell(&event, observers)?);
                 }
                 reason = reason.or(self.check_modes(&evaluated)?);
@@ -254,7 +232,7 @@ impl<'d, T: Real> Trainer<'d, T> {
             if self.gave_up() {
                 reason = reason.or(Some(format!("{GIVE_UP} updates in a row had to be undone")));
             }
-            reason = reason.or(self.tell(&Event::Settled { update: self.update }, observers)?);
+            reason = reason.or(self.tell(&Event::UpdateFinished { update: self.update }, observers)?);
         }
         let reason = reason.unwrap_or_else(|| "all updates are done".into());
         self.tell(&Event::Stopped { update: self.update, reason: reason.clone() }, observers)?;
@@ -304,7 +282,7 @@ impl<'d, T: Real> Trainer<'d, T> {
     }
 
     /// Why the run should stop, if the best model has been the same for too long.
-    fn tired(&self) -> Option<String> {
+    fn patience_exhausted(&self) -> Option<String> {
         let patience = self.plan.patience as u64;
         (patience > 0 && self.best.stale >= patience).then(|| {
             let at = self.best.update().unwrap_or(0);
@@ -313,7 +291,7 @@ impl<'d, T: Real> Trainer<'d, T> {
     }
 
     /// What an evaluation means: a new best model, or a collapse to be undone.
-    fn weigh(&mut self, e: &Evaluated) -> Result<Option<Event>> {
+    fn record_evaluation(&mut self, e: &Evaluated) -> Result<Option<Event>> {
         let Some(score) = e.score else { return Ok(None) };
         let parameters = self.averaged_inside().parameters();
         let likelihood =
@@ -332,7 +310,7 @@ impl<'d, T: Real> Trainer<'d, T> {
     fn tell(&self, event: &Event, observers: &mut [&mut dyn Observer<T>]) -> Result<Option<String>> {
         let mut stop = None;
         for o in observers {
-            if let Control::Stop(reason) = o.notice(event, self)? {
+            if let Control::Stop(reason) = o.on_event(event, self)? {
                 stop = stop.or(Some(reason));
             }
         }
@@ -359,7 +337,7 @@ impl<'d, T: Real> Trainer<'d, T> {
         self.next.inherit(&mut self.machine);
         let norms = self.stepper.apply(&self.machine, &mut self.next, &mut phases, step);
         self.stay_normalisable();
-        if let Some(why) = self.objection(norms.gradient, norms.change)? {
+        if let Some(why) = self.validate_update(norms.gradient, norms.change)? {
             return self.undo(update, why);
         }
         std::mem::swap(&mut self.machine, &mut self.next);
@@ -469,12 +447,7 @@ impl<'d, T: Real> Trainer<'d, T> {
             let gap = v.free_energy.zip(train.free_energy).map(|(v, t)| v - t);
             push("free_energy_gap", gap);
         }
-        let mut score = valid.as_ref().map_or(train.score(), Quality::score);
-        if let Some(judge) = &self.judge {
-            let judgement = judge(&machine, self.update)?;
-            metrics.extend(judgement.metrics);
-            score = judgement.score.or(score);
-        }
+        let score = valid.as_ref().map_or(train.score(), Quality::score);
         Ok(Evaluated { update: self.update, epoch: self.epoch(), metrics, score })
     }
 }

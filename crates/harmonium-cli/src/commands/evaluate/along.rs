@@ -1,6 +1,6 @@
 //! Likelihoods of the models kept along a run, and the file that remembers them.
 
-use super::{Effort, Evaluation, judge};
+use super::{Effort, Evaluation, evaluate};
 use crate::args::Common;
 use crate::error::Result;
 use crate::model::Model;
@@ -53,7 +53,7 @@ fn seconds(run: &Run, update: u64) -> Option<f64> {
     }
 }
 
-/// Judges every model kept along the run, telling each as soon as it is known.
+/// Evaluates every model kept along the run, telling each as soon as it is known.
 pub(super) fn along(
     model: &Model,
     table: &Table,
@@ -76,7 +76,7 @@ pub(super) fn along(
     }
     for (_, file) in run.kept() {
         let (update, machine) = model.checkpoint(&file)?;
-        let e = judge(&machine, model, table, name, effort, common)?;
+        let e = evaluate(&machine, model, table, name, effort, common)?;
         let object = records.add(run, update, &e)?;
         if !common.json {
             let (lower, upper) = e.ends();

@@ -1,10 +1,10 @@
 //! Whether chains forget their start, and whether samples resemble the data.
 
-use super::judge::Rows;
+use super::evaluation::Rows;
 use crate::error::Result;
 use crate::model::Model;
 use harmonium::Role;
-use harmonium::judge::{self, Adversarial, Duplicates, Equilibrium, MomentMatch};
+use harmonium::evaluate::{self, Adversarial, Duplicates, Equilibrium, MomentMatch};
 use harmonium::partition::{self, Verdict};
 use harmonium_data::Table;
 use serde_json::{Value, json};
@@ -80,21 +80,21 @@ impl Quality {
             machine.with_role(Role::Hidden).for_each(|l| drop(train.take(l)));
             Some(train)
         });
-        let chains = judge::equilibrium(machine, &data, 32, 500, seed, &mut partition::silent)?;
+        let chains = evaluate::equilibrium(machine, &data, 32, 500, seed, &mut partition::silent)?;
         let samples = Samples {
-            adversarial: judge::adversarial(machine, &data, drawn)?,
-            moments: judge::moments(machine, &data, drawn, 10_000)?,
-            duplicates: judge::duplicates(machine, train.as_ref().unwrap_or(&data), drawn)?,
+            adversarial: evaluate::adversarial(machine, &data, drawn)?,
+            moments: evaluate::moments(machine, &data, drawn, 10_000)?,
+            duplicates: evaluate::duplicates(machine, train.as_ref().unwrap_or(&data), drawn)?,
             of_training: train.is_some(),
         };
         // Undefined where hidden layers are coupled.
-        let pseudo = judge::pseudo_log_likelihood(machine, &data).ok();
+        let pseudo = evaluate::pseudo_log_likelihood(machine, &data).ok();
         let mean = |p: Vec<f64>| p.iter().sum::<f64>() / p.len().max(1) as f64;
         // In the units of the table, as the likelihood is.
         let offset =
             mean(spread(rows.whole.len(), COMPARED).map(|i| rows.offset(rows.whole[i])).collect());
         let pseudo = pseudo.map(|p| mean(p) + offset);
-        let gap = train.and_then(|train| judge::free_energy_gap(machine, &train, &data).ok());
+        let gap = train.and_then(|train| evaluate::free_energy_gap(machine, &train, &data).ok());
         Ok(Some(Self { chains, samples, pseudo, gap, classes: Classes::new(model, table)? }))
     }
 
@@ -111,7 +111,7 @@ impl Quality {
     pub(super) fn words(&self) -> Vec<String> {
         let mut out = vec![format!(
             "chains: {}",
-            if self.chains.verdict == Verdict::Certified {
+            if self.chains.verdict == Verdict::Converged {
                 "forget their start"
             } else {
                 "do not forget their start"

@@ -1,4 +1,4 @@
-//! A training job: data, machine and plan made ready, then carried out, then judged.
+//! A training job: data, machine and plan made ready, then carried out, then evaluated.
 
 use super::watch::{INTERRUPTED, Keeper, Levels};
 use crate::args::Common;
@@ -90,7 +90,7 @@ impl Job {
         Ok(Self { config, run, set, data, machine, layout, floor, checkpoint })
     }
 
-    /// Trains, judges, tells.
+    /// Trains, evaluates, tells.
     pub(super) fn run(self, common: &Common) -> Result {
         let start = Instant::now();
         let data = &self.data;
@@ -226,7 +226,7 @@ impl Job {
         }
     }
 
-    /// Judges the model and says where everything is.
+    /// Evaluates the model and says where everything is.
     fn conclude(
         &self,
         trainer: &Trainer<'_, f32>,
@@ -243,15 +243,15 @@ impl Job {
         let mut metrics = Metrics::new(self.run.metrics(), update, 1)?;
         let mut lost = None;
         let mut heard = |progress| {
-            let event = Event::Judging { update, progress };
-            lost = metrics.notice(&event, trainer).err().or(lost.take());
+            let event = Event::Evaluating { update, progress };
+            lost = metrics.on_event(&event, trainer).err().or(lost.take());
         };
         let effort = evaluate::Effort::after_training();
         let (name, rows) = match &self.set.test {
             Some(test) => ("test", Rows::new(&machine, &self.layout, test, self.floor.as_ref())),
             None => ("training", Rows::of_data(&machine, &self.data, self.floor.as_ref())),
         };
-        let evaluation = rows.and_then(|rows| rows.judge(name, &effort, common, &mut heard));
+        let evaluation = rows.and_then(|rows| rows.evaluate(name, &effort, common, &mut heard));
         lost.map_or(Ok(()), Err)?;
         // The model is there, whether or not its likelihood can be had.
         let evaluation = match evaluation {
@@ -273,12 +273,12 @@ impl Job {
         } else if !common.quiet {
             self.tell(evaluation.as_ref(), images.as_deref())?;
         }
-        self.objection(trainer, reason, evaluation.as_ref())
+        self.failure(trainer, reason, evaluation.as_ref())
     }
 
     /// What makes a run a failure although its model has been written: it gave up, or what it has learned is worse than
     /// nothing.
-    fn objection(
+    fn failure(
         &self,
         trainer: &Trainer<'_, f32>,
         reason: &str,

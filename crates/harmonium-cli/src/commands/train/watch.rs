@@ -46,10 +46,10 @@ impl Keeper<'_> {
 }
 
 impl Observer<f32> for Keeper<'_> {
-    fn notice(&mut self, event: &Event, trainer: &Trainer<'_, f32>) -> Result<Control> {
+    fn on_event(&mut self, event: &Event, trainer: &Trainer<'_, f32>) -> Result<Control> {
         match event {
             Event::Started { update } => self.note(&format!("training from update {update}"))?,
-            Event::Settled { .. } => {
+            Event::UpdateFinished { .. } => {
                 if self.saved.elapsed().as_secs_f64() > self.every {
                     self.save(trainer)?;
                 }
@@ -85,7 +85,7 @@ pub(super) struct Levels<'a> {
 }
 
 impl Observer<f32> for Levels<'_> {
-    fn notice(&mut self, event: &Event, run: &Trainer<'_, f32>) -> Result<Control> {
+    fn on_event(&mut self, event: &Event, run: &Trainer<'_, f32>) -> Result<Control> {
         if matches!(event, Event::Started { .. }) {
             self.level += 1;
             if !self.quiet && !self.stop.asked() {

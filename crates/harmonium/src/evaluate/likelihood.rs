@@ -338,7 +338,7 @@ mod tests {
                 4.0 * (x - 0.5)
             });
         }
-        let mut chains = Chains::independent(&machine, 200, 3, purpose::JUDGE).unwrap();
+        let mut chains = Chains::independent(&machine, 200, 3, purpose::EVALUATE).unwrap();
         chains.sweep(&machine.at(1.0), &crate::Clamps::none(&machine), 50).unwrap();
         let mut data = chains.states().clone();
         machine.with_role(Role::Hidden).for_each(|l| drop(data.take(l)));

@@ -127,7 +127,7 @@ fn from_both_sides<T: Real>(
 fn worse(a: Verdict, b: Verdict) -> bool {
     let rank = |v| match v {
         Verdict::Exact => 0,
-        Verdict::Certified => 1,
+        Verdict::Converged => 1,
         _ => 2,
     };
     rank(a) > rank(b)

@@ -1,14 +1,14 @@
-//! Judging a machine on rows: ln Z, then the likelihood with its interval.
+//! Evaluating a machine on rows: ln Z, then the likelihood with its interval.
 
 use crate::args::Common;
 use crate::error::Result;
 use crate::model::Model;
 use crate::output::{duration, grouped, is_live, say};
-use harmonium::exact::whole_rows;
-use harmonium::judge::{
+use harmonium::evaluate::{
     Budget, Estimate, Filling, FreeEnergies, Gain, LogLikelihood, LogZParams, complete,
     conditional_log_likelihood, log_likelihood,
 };
+use harmonium::exact::whole_rows;
 use harmonium::partition::{Progress, Verdict};
 use harmonium::train::{Data, Floor};
 use harmonium::{Bits, Machine, Role, States};
@@ -290,7 +290,7 @@ impl<'a> Rows<'a> {
     }
 
     /// The likelihood of the rows, which are called `name`.
-    pub(crate) fn judge(
+    pub(crate) fn evaluate(
         self,
         name: &str,
         effort: &Effort,
@@ -333,7 +333,8 @@ impl<'a> Rows<'a> {
         let (seed, bar) = (common.seed.unwrap_or(0), Bar::new("F(v)", common));
         let mut observer = |p: Progress| bar.show(&p);
         let (machine, known) = (&self.machine, &self.known);
-        let mut f = harmonium::judge::free_energies(machine, &self.states, known, seed, &mut observer)?;
+        let mut f =
+            harmonium::evaluate::free_energies(machine, &self.states, known, seed, &mut observer)?;
         f.rows.iter_mut().enumerate().for_each(|(r, f)| *f -= self.offset(r));
         Ok(f)
     }
@@ -398,7 +399,7 @@ fn estimate(
     heard: &mut dyn FnMut(Progress),
 ) -> Result<Estimate> {
     watched(effort, common, heard, |params, budget, watch| {
-        harmonium::judge::log_z(machine, data, params, budget, watch)
+        harmonium::evaluate::log_z(machine, data, params, budget, watch)
     })
 }
 
@@ -422,8 +423,8 @@ fn watched<R>(
     Ok(work(&params, budget, &mut watch)?)
 }
 
-/// Judges a machine with the columns of a model on a table.
-pub(crate) fn judge(
+/// Evaluates a machine with the columns of a model on a table.
+pub(crate) fn evaluate(
     machine: &Machine,
     model: &Model,
     table: &Table,
@@ -432,5 +433,5 @@ pub(crate) fn judge(
     common: &Common,
 ) -> Result<Evaluation> {
     let rows = Rows::new(machine, &model.layout, table, model.floor.as_ref())?;
-    rows.judge(name, effort, common, &mut |_| {})
+    rows.evaluate(name, effort, common, &mut |_| {})
 }

@@ -27,7 +27,7 @@ pub fn pseudo_log_likelihood_by_flips<T: Real>(
     let blocks: Vec<Vec<f64>> = (0..data.rows().div_ceil(BLOCK))
         .into_par_iter()
         .map(|b| {
-            let key = Key { seed, purpose: purpose::JUDGE, block: b as u32, sweep: 0 };
+            let key = Key { seed, purpose: purpose::EVALUATE, block: b as u32, sweep: 0 };
             let mut rng = Stream::new(key);
             let rows = b * BLOCK..data.rows().min((b + 1) * BLOCK);
             let mut scratch = (Vec::new(), Vec::new());
@@ -99,7 +99,7 @@ impl<'a, T: Real> Flips<'a, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::pseudo_log_likelihood;
+    use crate::evaluate::pseudo_log_likelihood;
     use crate::{Bits, Layer};
     use ndarray::arr2;
 

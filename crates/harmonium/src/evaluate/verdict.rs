@@ -20,13 +20,13 @@ pub(super) struct Evidence {
 
 /// Standard errors that count as agreement.
 const SIGMAS: f64 = 3.0;
-/// Nats that count as agreement whatever the standard errors: what judges of likelihoods do not resolve.
+/// Nats that count as agreement whatever the standard errors: what evaluates of likelihoods do not resolve.
 const SLACK: f64 = 0.1;
-/// Largest standard error of a certified value.
+/// Largest standard error of a converged value.
 const STD_ERR_MOST: f64 = 0.5;
 /// Half width of a 95 % interval in standard errors, with a little for estimated standard errors.
 const Z95: f64 = 2.1;
-/// R-hat of the whole ensemble of ladders between earlier and later rounds, for a certified value.
+/// R-hat of the whole ensemble of ladders between earlier and later rounds, for a converged value.
 const DRIFT_MOST: f64 = 1.1;
 /// R-hat of single ladders. They start from weighted states of the whole ensemble, so that a ladder need not have
 /// forgotten its own start; but it must have moved.
@@ -81,15 +81,15 @@ pub(super) fn weigh(e: Evidence, sweeps: f64) -> Estimate {
     };
     let side = |z: &LogZ| Interval::around(z.value, Z95 * z.std_err + 1e-9);
     let interval = side(f).hull(side(r));
-    let certified = faults.is_empty();
-    let mut reasons = if certified { merits(&e) } else { faults };
+    let converged = faults.is_empty();
+    let mut reasons = if converged { merits(&e) } else { faults };
     if e.shortened {
         reasons.push("the time budget has shortened the schedule".into());
     }
     Estimate {
         log_z,
         interval,
-        verdict: if certified { Verdict::Certified } else { Verdict::NotConverged },
+        verdict: if converged { Verdict::Converged } else { Verdict::NotConverged },
         reasons,
         forward: Some(e.forward),
         reverse: Some(e.reverse),
@@ -189,7 +189,7 @@ fn unseen(probe: &Probe, forward: &LogZ, variance: f64) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::Mixing;
+    use crate::evaluate::Mixing;
 
     fn made(value: f64, method: Method) -> LogZ {
         let cost = Cost { chains: 100, temperatures: 1000, sweeps: 1e5 };
@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn good_evidence_is_certified() {
         let e = weigh(good(), 1e6);
-        assert_eq!(e.verdict, Verdict::Certified, "{:?}", e.reasons);
+        assert_eq!(e.verdict, Verdict::Converged, "{:?}", e.reasons);
         // Equal errors: the value in the middle, the error as if both sides shared it, the hull of both intervals.
         assert!((e.log_z.value - 10.05).abs() < 1e-9 && (e.log_z.std_err - 0.05).abs() < 1e-9);
         let Interval { lower, upper } = e.interval;
@@ -231,7 +231,7 @@ mod tests {
         // One stray probe does not matter, one far above or two do.
         let mut stray = good();
         stray.probes[0].log_w[3] = 15.0;
-        assert_eq!(weigh(stray, 1e6).verdict, Verdict::Certified);
+        assert_eq!(weigh(stray, 1e6).verdict, Verdict::Converged);
     }
 
     #[test]

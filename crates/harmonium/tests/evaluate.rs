@@ -5,7 +5,7 @@ mod common;
 mod zoo;
 
 use common::{Dice, assert_close, fill_weights, layer, some_states};
-use harmonium::judge::{self, Budget, LogZParams, Pca};
+use harmonium::evaluate::{self, Budget, LogZParams, Pca};
 use harmonium::partition::{Base, Bound, Method, Schedule, Verdict, ais_given, silent};
 use harmonium::{Bits, Chains, Clamps, Kind, Layer, Machine, Role, States};
 use ndarray::{Array2, array};
@@ -24,24 +24,24 @@ fn params(seed: u64) -> LogZParams {
     LogZParams { exact_seconds: -1.0, temperatures: 2000, seed, ..LogZParams::default() }
 }
 
-/// The small twin of the example `coverage`: at least 95 % of the certified intervals hold ln Z (at most 2 of 24 may
+/// The small twin of the example `coverage`: at least 95 % of the converged intervals hold ln Z (at most 2 of 24 may
 /// miss: 3 or more happen in 11 % of all seeds at exactly 95 %, and the intervals are wider than that).
 #[test]
 fn certified_intervals_cover_and_deception_is_seen() {
-    let (mut certified, mut missed) = (0, 0);
+    let (mut converged, mut missed) = (0, 0);
     for (k, (what, machine)) in zoo::random(24, 77).into_iter().enumerate() {
         let exact = machine.exact().log_z().unwrap();
-        let e = judge::log_z(&machine, None, &params(k as u64), None, &mut silent).unwrap();
-        if e.verdict == Verdict::Certified {
-            certified += 1;
+        let e = evaluate::log_z(&machine, None, &params(k as u64), None, &mut silent).unwrap();
+        if e.verdict == Verdict::Converged {
+            converged += 1;
             missed += usize::from(!e.interval.contains(exact));
             assert!((e.log_z.value - exact).abs() < 0.5, "{what}: {e:?}");
         }
     }
-    assert!(certified >= 18 && missed <= 2, "{certified} certified, {missed} of them miss");
+    assert!(converged >= 18 && missed <= 2, "{converged} converged, {missed} of them miss");
     for (what, machine) in zoo::deceptive(3, 5) {
         let exact = machine.exact().log_z().unwrap();
-        let e = judge::log_z(&machine, None, &params(1), None, &mut silent).unwrap();
+        let e = evaluate::log_z(&machine, None, &params(1), None, &mut silent).unwrap();
         assert!(!e.interval.contains(exact), "{what} does not deceive");
         assert_eq!(e.verdict, Verdict::NotConverged, "{what}: {e:?}");
     }
@@ -52,7 +52,7 @@ fn certified_intervals_cover_and_deception_is_seen() {
 fn all_methods_agree_with_enumeration() {
     for (what, machine) in zoo::random(6, 5) {
         let exact = machine.exact().log_z().unwrap();
-        let e = judge::log_z(&machine, None, &params(4), None, &mut silent).unwrap();
+        let e = evaluate::log_z(&machine, None, &params(4), None, &mut silent).unwrap();
         let sides = [
             (e.forward, Bound::Lower, Method::Ais),
             (e.reverse, Bound::Upper, Method::ReverseAis),
@@ -75,7 +75,7 @@ fn chains_are_added_until_the_error_is_small() {
     let mut machine = Machine::rbm(layer(Kind::Binary, 8, &mut dice), layer(Kind::Binary, 6, &mut dice));
     machine.coupling_mut(0).w_mut().mapv_inplace(|_| dice.between(-1.5, 1.5));
     let few = LogZParams { temperatures: 64, chains: 32, std_err: 0.02, ..params(1) };
-    let e = judge::log_z(&machine, None, &few, None, &mut silent).unwrap();
+    let e = evaluate::log_z(&machine, None, &few, None, &mut silent).unwrap();
     let z = e.forward.unwrap();
     assert!(z.cost.chains > 32 && z.cost.temperatures <= 64, "{z:?}");
     assert!((z.value - machine.exact().log_z().unwrap()).abs() < 5.0 * z.std_err, "{z:?}");
@@ -88,10 +88,10 @@ fn deep_6_5_4() {
     let mut machine = Machine::deep(l(6), vec![l(5), l(4)]);
     fill_weights(&mut machine, &mut dice);
     let exact = machine.exact().log_z().unwrap();
-    let e = judge::log_z(&machine, None, &params(2), None, &mut silent).unwrap();
-    assert_eq!(e.verdict, Verdict::Certified, "{e:?}");
+    let e = evaluate::log_z(&machine, None, &params(2), None, &mut silent).unwrap();
+    assert_eq!(e.verdict, Verdict::Converged, "{e:?}");
     assert!(e.interval.contains(exact) && e.interval.width() < 0.5, "{e:?} against {exact}");
-    let automatic = judge::log_z(&machine, None, &LogZParams::default(), None, &mut silent).unwrap();
+    let automatic = evaluate::log_z(&machine, None, &LogZParams::default(), None, &mut silent).unwrap();
     assert_eq!(automatic.verdict, Verdict::Exact);
     assert_close(automatic.log_z.value, exact, 1e-12, "enumeration");
     // The hidden layers are coupled: their sum by AIS against enumeration, row by row.
@@ -120,8 +120,8 @@ fn likelihood_of_data() {
     fill_weights(&mut machine, &mut dice);
     let data = sampled(&machine, 400, 8);
     let exact = machine.exact().log_probability(&data).unwrap();
-    let (z, l) = judge::evaluate(&machine, None, &data, &params(3), None, &mut silent).unwrap();
-    assert_eq!((z.verdict, l.verdict), (Verdict::Certified, Verdict::Certified));
+    let (z, l) = evaluate::evaluate(&machine, None, &data, &params(3), None, &mut silent).unwrap();
+    assert_eq!((z.verdict, l.verdict), (Verdict::Converged, Verdict::Converged));
     let shift = l.rows[0] - exact[0];
     assert!(shift.abs() < z.interval.width());
     for (a, b) in l.rows.iter().zip(&exact) {
@@ -130,7 +130,7 @@ fn likelihood_of_data() {
     // The expected log-likelihood of the machine's own samples is minus its entropy.
     let many = machine.exact().log_likelihood(&sampled(&machine, 40_000, 9), None).unwrap();
     assert!(l.interval.contains(many), "{:?} against {many}", l.interval);
-    let (gap, err) = judge::free_energy_gap(&machine, &data, &sampled(&machine, 400, 10)).unwrap();
+    let (gap, err) = evaluate::free_energy_gap(&machine, &data, &sampled(&machine, 400, 10)).unwrap();
     assert!(gap.abs() < 4.0 * err && err > 0.0);
 }
 
@@ -153,7 +153,7 @@ fn conditional_likelihood_is_that_of_enumeration() {
     let exact = machine.exact().log_probability(&data).unwrap();
     let usual = LogZParams::default();
     let of = |data: &States<f64>, known: &[_], params: &LogZParams| {
-        judge::conditional_log_likelihood(&machine, data, known, None, params, None, &mut silent)
+        evaluate::conditional_log_likelihood(&machine, data, known, None, params, None, &mut silent)
             .unwrap()
     };
     let got = of(&data, &[], &usual);
@@ -169,17 +169,17 @@ fn conditional_likelihood_is_that_of_enumeration() {
     }
 
     let sampled = of(&data, &[], &params(3));
-    assert_eq!(sampled.verdict, Verdict::Certified, "{:?}", sampled.reasons);
+    assert_eq!(sampled.verdict, Verdict::Converged, "{:?}", sampled.reasons);
     // 8 conditions, each with an interval of at least 95 %: two or more misses have a probability of 6 %.
     let mut missed: Vec<_> = (0..40).filter(|&r| !sampled.intervals[r].contains(exact[r])).collect();
     missed.dedup_by_key(|r| (sampled.rows[*r] - exact[*r]).to_bits());
     assert!(missed.len() < 2, "{missed:?}");
     assert!(sampled.intervals.iter().all(|i| (0.0..1.0).contains(&i.width()) && i.width() > 0.0));
 
-    let z = judge::log_z(&machine, None, &params(1), None, &mut silent);
+    let z = evaluate::log_z(&machine, None, &params(1), None, &mut silent);
     assert!(matches!(z, Err(harmonium::Error::Undefined { .. })));
     let no_condition = [Some(Bits::from_fn(40, 3, |r, _| r > 0)), None, None];
-    let refused = judge::conditional_log_likelihood(
+    let refused = evaluate::conditional_log_likelihood(
         &machine,
         &data,
         &no_condition,
@@ -202,7 +202,7 @@ fn many_conditions_are_annealed_from_one_side() {
     let data = some_states(&machine, &[0, 1], 40, 3);
     let exact = machine.exact().log_probability(&data).unwrap();
     let got =
-        judge::conditional_log_likelihood(&machine, &data, &[], None, &params(2), None, &mut silent);
+        evaluate::conditional_log_likelihood(&machine, &data, &[], None, &params(2), None, &mut silent);
     let got = got.unwrap();
     assert_eq!(got.verdict, Verdict::NotConverged);
     let held = got.intervals.iter().zip(&exact).filter(|(i, x)| i.contains(**x)).count();
@@ -221,7 +221,7 @@ fn pseudo_likelihood_is_exact() {
             Machine::semi_restricted(layer(kind, 3, &mut dice), layer(Kind::Binary, 2, &mut dice));
         fill_weights(&mut machine, &mut dice);
         let data = sampled(&machine, 4, 2);
-        let got = judge::pseudo_log_likelihood(&machine, &data).unwrap();
+        let got = evaluate::pseudo_log_likelihood(&machine, &data).unwrap();
         let values = machine.layer(0).values(data.layer(0).unwrap());
         for r in 0..4 {
             let mut expected = 0.0;
@@ -247,7 +247,8 @@ fn pseudo_likelihood_is_exact() {
         fill_weights(&mut machine, &mut dice);
         let data = sampled(&machine, 6, 2);
         let exact = machine.exact().log_probability(&data).unwrap();
-        for (got, e) in judge::pseudo_log_likelihood(&machine, &data).unwrap().into_iter().zip(exact) {
+        for (got, e) in evaluate::pseudo_log_likelihood(&machine, &data).unwrap().into_iter().zip(exact)
+        {
             assert_close(got, e, 1e-7, &kind.to_string());
         }
     }
@@ -259,16 +260,16 @@ fn verify_passes_the_sampler_and_fails_a_stuck_one() {
     let mut machine =
         Machine::rbm(layer(Kind::Binary, 5, &mut dice), layer(Kind::Gaussian, 3, &mut dice));
     fill_weights(&mut machine, &mut dice);
-    let good = judge::verify(&machine, 2000, 40, 1, &mut silent).unwrap();
+    let good = evaluate::verify(&machine, 2000, 40, 1, &mut silent).unwrap();
     assert!(good.p_value > 1e-3 && !good.partial, "{:?}", good.p_value);
     assert_eq!(good.checks.len(), 5 + 3 + 15);
     // No sweeps: units on their own are not this machine.
-    let bad = judge::verify(&machine, 2000, 0, 1, &mut silent).unwrap();
+    let bad = evaluate::verify(&machine, 2000, 0, 1, &mut silent).unwrap();
     assert!(bad.p_value < 1e-6, "{:?}", bad.p_value);
     // Too big: a part of it stands for the whole.
     let mut big = Machine::rbm(layer(Kind::Spin, 60, &mut dice), layer(Kind::Binary, 50, &mut dice));
     big.coupling_mut(0).w_mut().mapv_inplace(|_| dice.between(-0.2, 0.2));
-    let part = judge::verify(&big, 500, 40, 1, &mut silent).unwrap();
+    let part = evaluate::verify(&big, 500, 40, 1, &mut silent).unwrap();
     assert!(part.partial && part.p_value > 1e-3 && part.units[0] < 60, "{:?}", part.units);
 }
 
@@ -285,11 +286,11 @@ fn two_far_modes_are_out_of_equilibrium() {
         machine.data(vec![machine.layer(0).batch(Array2::<f64>::ones((10, 8)).view()).unwrap()]).unwrap()
     };
     let bad = stuck(1.5);
-    let e = judge::equilibrium(&bad, &up(&bad), 20, 200, 1, &mut silent).unwrap();
+    let e = evaluate::equilibrium(&bad, &up(&bad), 20, 200, 1, &mut silent).unwrap();
     assert_eq!(e.verdict, Verdict::NotConverged, "{e:?}");
     let good = stuck(0.1);
-    let e = judge::equilibrium(&good, &up(&good), 20, 400, 1, &mut silent).unwrap();
-    assert_eq!(e.verdict, Verdict::Certified, "{e:?}");
+    let e = evaluate::equilibrium(&good, &up(&good), 20, 400, 1, &mut silent).unwrap();
+    assert_eq!(e.verdict, Verdict::Converged, "{e:?}");
 }
 
 #[test]
@@ -299,23 +300,23 @@ fn quality_of_samples() {
         Machine::rbm(layer(Kind::Binary, 12, &mut dice), layer(Kind::Binary, 4, &mut dice));
     fill_weights(&mut machine, &mut dice);
     let (data, same) = (sampled(&machine, 600, 1), sampled(&machine, 600, 2));
-    let a = judge::adversarial(&machine, &data, &same).unwrap();
+    let a = evaluate::adversarial(&machine, &data, &same).unwrap();
     // Two samples of one distribution: ½ within four binomial standard errors of 1200 rows.
     assert!((a.accuracy() - 0.5).abs() < 4.0 * 0.5 / 1200f64.sqrt(), "{a:?}");
-    let copies = judge::adversarial(&machine, &data, &data).unwrap();
+    let copies = evaluate::adversarial(&machine, &data, &data).unwrap();
     assert!(copies.accuracy() < 0.45, "{copies:?}");
     let other = Machine::rbm(Layer::<f64>::new(Kind::Binary, 12), Layer::new(Kind::Binary, 4));
-    let unlike = judge::adversarial(&machine, &data, &sampled(&other, 600, 3)).unwrap();
+    let unlike = evaluate::adversarial(&machine, &data, &sampled(&other, 600, 3)).unwrap();
     assert!(unlike.accuracy() > 0.55, "{unlike:?}");
-    let m = judge::moments(&machine, &data, &same, 100).unwrap();
+    let m = evaluate::moments(&machine, &data, &same, 100).unwrap();
     assert!(
         m[0].correlation > 0.95 && m[1].correlation > 0.9 && m[0].number == 12 && m[1].number == 78,
         "{m:?}"
     );
     assert_eq!(m[2].number, 100);
-    let own = judge::moments(&machine, &data, &data, 1000).unwrap();
+    let own = evaluate::moments(&machine, &data, &data, 1000).unwrap();
     assert!(own.iter().all(|m| m.rms < 1e-12 && (m.slope - 1.0).abs() < 1e-9) && own[2].number == 220);
-    let d = judge::duplicates(&machine, &data, &data).unwrap();
+    let d = evaluate::duplicates(&machine, &data, &data).unwrap();
     assert!(d.of_training == 1.0 && d.of_samples == d.within_training);
 }
 
@@ -352,11 +353,11 @@ fn a_time_budget_shortens_and_says_so() {
     };
     let budget = Budget { seconds: 3.0, clock: &clock };
     let want = LogZParams { std_err: 0.02, ..params(1) };
-    let e = judge::log_z(&machine, None, &want, Some(budget), &mut silent).unwrap();
+    let e = evaluate::log_z(&machine, None, &want, Some(budget), &mut silent).unwrap();
     assert!(e.reasons.iter().any(|r| r.contains("budget")), "{:?}", e.reasons);
-    let free = judge::log_z(&machine, None, &want, None, &mut silent).unwrap();
+    let free = evaluate::log_z(&machine, None, &want, None, &mut silent).unwrap();
     assert!(free.log_z.cost.sweeps > e.log_z.cost.sweeps);
-    assert_eq!(free, judge::log_z(&machine, None, &want, None, &mut silent).unwrap());
-    let (cost, seconds) = judge::log_z_cost(&machine, &want).unwrap();
+    assert_eq!(free, evaluate::log_z(&machine, None, &want, None, &mut silent).unwrap());
+    let (cost, seconds) = evaluate::log_z_cost(&machine, &want).unwrap();
     assert!(cost.sweeps >= free.log_z.cost.sweeps && seconds > 0.0);
 }

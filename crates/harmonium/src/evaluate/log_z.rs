@@ -77,7 +77,7 @@ pub struct Ladder {
 pub struct Estimate {
     /// The best single value.
     pub log_z: LogZ,
-    /// The range that holds ln Z with at least 95 % probability, if certified.
+    /// The range that holds ln Z with at least 95 % probability, if converged.
     pub interval: Interval,
     /// Whether it can be relied upon.
     pub verdict: Verdict,

@@ -1,11 +1,11 @@
-//! Judging a machine: ln Z, likelihood, diagnostics. Results are JSON.
+//! Evaluating a machine: ln Z, likelihood, diagnostics. Results are JSON.
 
 use crate::error::value;
 use crate::machine::Machine;
 use crate::rows::Rows;
 use crate::work::{Link, whole};
+use harmonium::evaluate::{self, Budget, Estimate, LogZParams};
 use harmonium::exact::whole_rows;
-use harmonium::judge::{self, Budget, Estimate, LogZParams};
 use harmonium::partition::Progress;
 use harmonium::train::Floor;
 use harmonium::{Result, Role, States};
@@ -58,7 +58,7 @@ pub(crate) fn log_z(
             rows if rows.len() == d.states().rows() => Some(d.states().clone()),
             rows => Some(d.states().select(&rows)),
         });
-        judge::log_z(&machine.inner, base.as_ref(), &params, budget, &mut observer(link))
+        evaluate::log_z(&machine.inner, base.as_ref(), &params, budget, &mut observer(link))
     })?;
     Ok(LogZ { estimate })
 }
@@ -85,7 +85,7 @@ pub(crate) fn log_likelihood(
         let (states, known, wts) = (data.states(), data.data.known(), data.wts());
         let mut observer = observer(link);
         let found = match log_z {
-            Some(z) => judge::log_likelihood(
+            Some(z) => evaluate::log_likelihood(
                 machine,
                 states,
                 known,
@@ -97,7 +97,7 @@ pub(crate) fn log_likelihood(
             None => {
                 let clock = || start.elapsed().as_secs_f64();
                 let budget = time_budget.map(|seconds| Budget { seconds, clock: &clock });
-                judge::conditional_log_likelihood(
+                evaluate::conditional_log_likelihood(
                     machine,
                     states,
                     known,
@@ -127,7 +127,7 @@ pub(crate) fn pseudo_log_likelihood<'py>(
     data: &Rows,
     threads: usize,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-    let x = whole(py, threads, |_| judge::pseudo_log_likelihood(&machine.inner, data.states()))?;
+    let x = whole(py, threads, |_| evaluate::pseudo_log_likelihood(&machine.inner, data.states()))?;
     Ok(x.into_pyarray(py))
 }
 
@@ -141,7 +141,7 @@ pub(crate) fn pseudo_log_likelihood_by_flips<'py>(
     threads: usize,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
     let by_flips =
-        |_: &Link<'_>| judge::pseudo_log_likelihood_by_flips(&machine.inner, data.states(), seed);
+        |_: &Link<'_>| evaluate::pseudo_log_likelihood_by_flips(&machine.inner, data.states(), seed);
     Ok(whole(py, threads, by_flips)?.into_pyarray(py))
 }
 
@@ -158,7 +158,7 @@ pub(crate) fn equilibrium(
 ) -> PyResult<String> {
     let found = whole(py, threads, |link| {
         let mut observer = observer(link);
-        judge::equilibrium(&machine.inner, data.states(), chains, sweeps, seed, &mut observer)
+        evaluate::equilibrium(&machine.inner, data.states(), chains, sweeps, seed, &mut observer)
     })?;
     Ok(text(&found))
 }
@@ -176,9 +176,9 @@ pub(crate) fn quality(
     let found = whole(py, threads, |_| {
         let (data, samples) = (data.states(), &visible(machine, samples.states()));
         Ok(json!({
-            "adversarial": judge::adversarial(machine, data, samples)?,
-            "moments": judge::moments(machine, data, samples, 10_000)?,
-            "duplicates": judge::duplicates(machine, data, samples)?,
+            "adversarial": evaluate::adversarial(machine, data, samples)?,
+            "moments": evaluate::moments(machine, data, samples, 10_000)?,
+            "duplicates": evaluate::duplicates(machine, data, samples)?,
         }))
     })?;
     Ok(found.to_string())
@@ -203,7 +203,7 @@ pub(crate) fn verify(
     threads: usize,
 ) -> PyResult<String> {
     let v = whole(py, threads, |link| {
-        judge::verify(&machine.inner, chains, sweeps, seed, &mut observer(link))
+        evaluate::verify(&machine.inner, chains, sweeps, seed, &mut observer(link))
     })?;
     let report =
         json!({"p_value": v.p_value, "partial": v.partial, "units": v.units, "checks": v.checks});
@@ -214,6 +214,6 @@ pub(crate) fn verify(
 #[pyfunction]
 pub(crate) fn mixing(py: Python<'_>, trace: PyReadonlyArray2<'_, f64>) -> PyResult<String> {
     let trace = trace.as_array().to_owned();
-    let found: Result<_> = py.detach(|| judge::mixing(trace.view()));
+    let found: Result<_> = py.detach(|| evaluate::mixing(trace.view()));
     Ok(text(&found.map_err(crate::error::raise)?))
 }

@@ -1,4 +1,4 @@
-"""Energies, features and judgement: likelihood with an interval and a verdict, exact answers, diagnostics."""
+"""Energies, features and evaluation: likelihood with an interval and a verdict, exact answers, diagnostics."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Moments:
     pairs: dict[tuple[str, str], Floats]
 
 
-class Judging(Parts):
-    """The part of a machine that judges."""
+class Evaluating(Parts):
+    """The part of a machine that evaluates."""
 
     __slots__ = ()
 

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// How chains from data and chains from units on their own compare.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Equilibrium {
-    /// Certified when both kinds of chains have forgotten where they came from.
+    /// Converged when both kinds of chains have forgotten where they came from.
     pub verdict: Verdict,
     /// Why, in words.
     pub reasons: Vec<String>,
@@ -52,14 +52,14 @@ pub fn equilibrium<T: Real>(
         let why = "it is conditional: every condition has its own equilibrium".into();
         return Err(Error::Undefined { what: "one equilibrium", why });
     }
-    let mut random = Chains::independent(machine, chains, seed, purpose::JUDGE)?;
+    let mut random = Chains::independent(machine, chains, seed, purpose::EVALUATE)?;
     let mut states = random.states().clone();
     let rows: Vec<usize> = (0..chains).map(|r| r * data.rows() / chains).collect();
     for l in machine.with_role(Role::Visible) {
         machine.layer(l).check_batch(data.layer(l)?)?;
         states.set(l, data.layer(l)?.select(&rows));
     }
-    let mut settled = Chains::new(states, seed ^ 0x9e37_79b9, purpose::JUDGE);
+    let mut settled = Chains::new(states, seed ^ 0x9e37_79b9, purpose::EVALUATE);
     // Hidden layers that depend on each other settle before the data are let go.
     settled.sweep(&machine.at(1.0), &Clamps::visible(machine), 10)?;
     let model = machine.at(1.0);
@@ -95,7 +95,7 @@ fn weigh(traces: [Array2<f64>; 2], sweeps: usize) -> Result<Equilibrium> {
     if above(mixing.r_hat, R_HAT_MOST) {
         reasons.push(format!("single chains have not forgotten their start: R-hat {:.2}", mixing.r_hat));
     }
-    let verdict = if reasons.is_empty() { Verdict::Certified } else { Verdict::NotConverged };
+    let verdict = if reasons.is_empty() { Verdict::Converged } else { Verdict::NotConverged };
     if reasons.is_empty() {
         reasons.push(format!("chains from data and from nowhere agree: R-hat {:.3}", mixing.r_hat));
     }

@@ -1,4 +1,4 @@
-//! Judging a machine: likelihood with honest errors, chains that mix or do not, samples that resemble the data.
+//! Evaluating a machine: likelihood with honest errors, chains that mix or do not, samples that resemble the data.
 //!
 //! [`log_z()`] gives ln Z from both sides with a verdict and [`log_likelihood`] what follows for data. [`mixing`] says
 //! whether draws of chains agree, [`equilibrium()`] whether Gibbs sampling of a machine forgets its start, and

@@ -62,7 +62,7 @@ pub fn verify<T: Real>(
     let units: Vec<usize> = part.members().iter().map(|m| m.layer.len()).collect();
     let partial = units.iter().zip(machine.members()).any(|(&n, m)| n < m.layer.len());
     let exact = part.exact().forced().moments()?;
-    let mut run = Chains::independent(&part, chains, seed, purpose::JUDGE)?;
+    let mut run = Chains::independent(&part, chains, seed, purpose::EVALUATE)?;
     for k in 0..sweeps {
         run.sweep(&part.at(1.0), &Clamps::none(&part), 1)?;
         crate::partition::tell(observer, "verifying", k + 1, sweeps)?;
@@ -122,7 +122,7 @@ fn enumerable_part<T: Real>(machine: &Machine<T>, seed: u64) -> Result<Machine<T
 
 /// At most `size` random units of each layer.
 fn random_part<T: Real>(machine: &Machine<T>, size: usize, seed: u64) -> Result<Machine<T>> {
-    let mut rng = Stream::new(Key { seed, purpose: purpose::JUDGE << 8 | 0xfe, block: 0, sweep: 0 });
+    let mut rng = Stream::new(Key { seed, purpose: purpose::EVALUATE << 8 | 0xfe, block: 0, sweep: 0 });
     let mut columns = Vec::new();
     for m in machine.members() {
         let mut units: Vec<usize> = (0..m.layer.len()).collect();
