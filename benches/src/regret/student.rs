@@ -1,9 +1,8 @@
 //! Students: blank machines trained as the command line would, with nothing said about settings.
 
 use crate::measure::{Clock, on_threads};
-use harmonium::train::{Control, Data, Event, TrainParams, Trainer};
-use harmonium::{Machine, Role, States};
-use harmonium_table::{Result, settings, trainer};
+use harmonium::train::{Control, Data, Event, StopReason, TrainParams, Trainer, settings, trainer};
+use harmonium::{Machine, Result, Role, States};
 
 /// A trained machine and how that went.
 #[derive(Clone, Debug)]
@@ -17,7 +16,7 @@ pub struct Trained {
     /// Updates undone, and why the last of them was.
     pub undone: (u64, String),
     /// Why it stopped.
-    pub reason: String,
+    pub reason: StopReason,
     /// Seconds on one thread.
     pub seconds: f64,
 }
@@ -53,7 +52,11 @@ pub fn train(
         let deep = blank.with_role(Role::Hidden).count() > 1;
         let late = || limit.is_some_and(|limit| clock.seconds() > limit);
         let on_time = |_: &Event, _: &Trainer<'_, f32>| {
-            Ok(if late() { Control::Stop("out of time".into()) } else { Control::Continue })
+            Ok(if late() {
+                Control::Stop(StopReason::TimeBudget { seconds: limit })
+            } else {
+                Control::Continue
+            })
         };
         let mut levels = on_time;
         let run = trainer(blank.clone(), params, &data, deep, &mut levels, &|| false)?;

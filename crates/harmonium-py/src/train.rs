@@ -1,12 +1,12 @@
 //! Training: one call, with Python told of what happens and able to stop it.
 
-use crate::error::{raise, refuse, value};
+use crate::error::{raise, value};
 use crate::machine::Machine;
 use crate::rows::Rows;
 use crate::work::{Link, run};
 use harmonium::estimate::Estimator;
 use harmonium::train::{
-    Control, Data, Event, Floor, Observer, Outcome, TrainParams, Trainer, event_object,
+    Control, Data, Event, Floor, Observer, Outcome, StopReason, TrainParams, Trainer, event_object,
 };
 use harmonium::{Archive, Result};
 use pyo3::prelude::*;
@@ -77,10 +77,10 @@ pub(crate) fn plan(
 ) -> PyResult<String> {
     let params = parse(params)?;
     let (result, raised) = run(py, threads, |link| {
-        harmonium_table::settings(params, &machine.inner, &data.data, None, &|| link.stopped())
+        harmonium::train::settings(params, &machine.inner, &data.data, None, &|| link.stopped())
     })?;
     raised.map_or(Ok(()), Err)?;
-    serde_json::to_string(&result.map_err(refuse)?).map_err(|e| value("settings", e))
+    serde_json::to_string(&result.map_err(raise)?).map_err(|e| value("settings", e))
 }
 
 type Trained = (Machine, Checkpoint, String, Option<Py<PyAny>>);
@@ -144,21 +144,22 @@ pub(crate) fn train(
         };
         Ok((trainer.result(), trainer.checkpoint(), report))
     })?;
-    let result: harmonium_table::Result<_> = result;
+    let result: Result<_> = result;
     match (result, raised) {
         (Ok((machine, archive, report)), raised) => {
             let raised = raised.map(|e| e.into_value(py).into_any());
             Ok((machine.into(), Checkpoint { archive }, report.to_string(), raised))
         }
         (Err(_), Some(raised)) => Err(raised),
-        (Err(e), None) => Err(refuse(e)),
+        (Err(e), None) => Err(raise(e)),
     }
 }
 
 fn report(outcome: &Outcome, watch: Watch<'_>) -> Value {
     json!({
         "updates": outcome.updates,
-        "reason": outcome.reason,
+        "stop": outcome.reason.name(),
+        "reason": outcome.reason.to_string(),
         "seconds": watch.start.elapsed().as_secs_f64(),
         "settings": outcome.plan.params(),
         "history": watch.history,
@@ -176,7 +177,7 @@ struct Job<'a> {
 }
 
 impl<'a> Job<'a> {
-    fn trainer(self, link: &Link<'_>) -> harmonium_table::Result<(Trainer<'a>, Instant)> {
+    fn trainer(self, link: &Link<'_>) -> Result<(Trainer<'a>, Instant)> {
         let start = Instant::now();
         let mut trainer = match self.resume {
             Some(archive) => Trainer::resume(self.machine.clone(), self.data, archive)?,
@@ -189,15 +190,15 @@ impl<'a> Job<'a> {
     }
 
     /// The first moment of a run, chosen as the command line chooses it.
-    fn start(&self, link: &Link<'_>) -> harmonium_table::Result<Trainer<'a>> {
+    fn start(&self, link: &Link<'_>) -> Result<Trainer<'a>> {
         let (machine, params, stopped) = (self.machine, self.params.clone(), || link.stopped());
-        let levels = harmonium_table::starts_from_levels(machine, &params);
+        let levels = harmonium::train::starts_from_levels(machine, &params);
         let pretrain = self.pretrain.unwrap_or(levels);
-        let params = harmonium_table::settings(params, machine, self.data, self.time_budget, &stopped)?;
+        let params = harmonium::train::settings(params, machine, self.data, self.time_budget, &stopped)?;
         let mut watch = Listener { link };
         let machine = machine.clone();
         let trainer =
-            harmonium_table::trainer(machine, params, self.data, pretrain, &mut watch, &stopped)?;
+            harmonium::train::trainer(machine, params, self.data, pretrain, &mut watch, &stopped)?;
         Ok(trainer.ok_or(harmonium::Error::Stopped { what: "training of the levels" })?)
     }
 }
@@ -210,7 +211,7 @@ struct Listener<'a> {
 impl Observer<f32> for Listener<'_> {
     fn on_event(&mut self, _: &Event, _: &Trainer<'_>) -> Result<Control> {
         Ok(match self.link.stopped() {
-            true => Control::Stop("interrupted".into()),
+            true => Control::Stop(StopReason::Interrupted),
             false => Control::Continue,
         })
     }
@@ -286,15 +287,15 @@ impl Observer<f32> for Watch<'_> {
                     self.save(trainer)?;
                 }
                 if self.link.stopped() {
-                    return Ok(Control::Stop("interrupted".into()));
+                    return Ok(Control::Stop(StopReason::Interrupted));
                 }
                 if self.budget.is_some_and(|b| self.start.elapsed().as_secs_f64() > b) {
-                    return Ok(Control::Stop("the time budget is used up".into()));
+                    return Ok(Control::Stop(StopReason::TimeBudget { seconds: self.budget }));
                 }
             }
             Event::Stopped { .. } => self.save(trainer)?,
             _ if enough && !self.link.stopped() => {
-                return Ok(Control::Stop("stopped by the callback".into()));
+                return Ok(Control::Stop(StopReason::Requested("stopped by the callback".into())));
             }
             _ => {}
         }

@@ -8,9 +8,6 @@ use harmonium_data::{self as hd, BitMatrix, Block, Column, Schema, Table, Transf
 use ndarray::Array2;
 use std::sync::Arc;
 
-/// Name of the layer that holds the class.
-pub const LABELS: &str = "y";
-
 /// Which layer holds which columns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Layout {
@@ -61,7 +58,7 @@ pub fn visible(
     if labels {
         let column = schema.columns.iter().find(|c| c.kind == hd::Kind::Label).ok_or(Error::NoLabel)?;
         let q = column.categories.len() as u32;
-        out.push(Visible { name: LABELS.into(), kind: Kind::Potts { q }, units: 1 });
+        out.push(Visible { name: Machine::<f32>::LABELS.into(), kind: Kind::Potts { q }, units: 1 });
     }
     Ok(out)
 }
@@ -76,14 +73,6 @@ fn unit_kind(group: &hd::Group, seen: &[Histogram], counts: CountUnits) -> Kind 
     }
 }
 
-/// Whether a machine has a class for every row: a visible layer `y` that is one Potts unit.
-pub fn is_class(machine: &Machine) -> bool {
-    machine.with_role(Role::Visible).any(|l| {
-        let m = &machine.members()[l];
-        m.name == LABELS && m.layer.len() == 1 && matches!(m.layer.kind(), Kind::Potts { .. })
-    })
-}
-
 impl Layout {
     /// The layout of a machine whose visible layers are the blocks of `schema` in order, with the labels
     /// in a layer `y` if there is one.
@@ -94,7 +83,9 @@ impl Layout {
             schema.columns.iter().find(|c| c.kind == hd::Kind::Label).map(|c| c.categories.len());
         let labels = visible.iter().copied().find(|&l| {
             let m = &machine.members()[l];
-            m.name == LABELS && Some(m.layer.kind().columns()) == classes && m.layer.len() == 1
+            m.name == Machine::<f32>::LABELS
+                && Some(m.layer.kind().columns()) == classes
+                && m.layer.len() == 1
         });
         let layers: Vec<usize> = visible.into_iter().filter(|&l| Some(l) != labels).collect();
         let fits = layers.len() == groups.len()

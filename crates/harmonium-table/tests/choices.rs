@@ -1,13 +1,12 @@
 //! What is chosen for a table, and which wishes are refused.
 
 use harmonium::estimate::Estimator;
-use harmonium::train::{Control, Event, Form, Init, Observer, TrainParams, Trainer};
+use harmonium::train::{
+    Control, Event, Form, Init, Observer, TrainParams, Trainer, settings, starts_from_levels, trainer,
+};
 use harmonium::{Kind, Machine};
 use harmonium_data::{ReadOptions, Table, read_csv};
-use harmonium_table::{
-    Error, Layout, MachineConfig, MachineKind, is_class, machine_for, settings, starts_from_levels,
-    trainer,
-};
+use harmonium_table::{Error, Layout, MachineConfig, MachineKind, machine_for};
 
 /// 30 rows of a flag, a category, a number, a count and a label.
 fn people(most: u32) -> Table {
@@ -47,7 +46,7 @@ fn columns_become_layers() {
     let class = MachineConfig { kind: Some(MachineKind::Class), ..MachineConfig::default() };
     let (machine, layout, _) = made(class, &people(20));
     assert_eq!(names(&machine), "binary potts3 real count y h");
-    assert!(is_class(&machine) && layout.labels == Some(4));
+    assert!(machine.class_layer().is_some() && layout.labels == Some(4));
 }
 
 #[test]

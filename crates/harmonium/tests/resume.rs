@@ -1,7 +1,9 @@
 //! A run that is killed and resumed ends with the bits of the one that was not, on any number of threads.
 
 use harmonium::estimate::Estimator;
-use harmonium::train::{Checkpoints, Control, Data, Event, Metrics, Optimiser, TrainParams, Trainer};
+use harmonium::train::{
+    Checkpoints, Control, Data, Event, Metrics, Optimiser, StopReason, TrainParams, Trainer,
+};
 use harmonium::{Archive, Batch, Bits, Key, Kind, Layer, Machine};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -161,7 +163,11 @@ fn every_estimator_resumes_to_the_bit() {
         let mut part = Trainer::new(machine.clone(), plan, &data).unwrap();
         let mut third = |event: &Event, _: &Trainer<'_, f32>| {
             let stop = matches!(event, Event::UpdateFinished { update: 3 });
-            Ok(if stop { Control::Stop("half-way".into()) } else { Control::Continue })
+            Ok(if stop {
+                Control::Stop(StopReason::Requested("half-way".into()))
+            } else {
+                Control::Continue
+            })
         };
         part.run(&mut [&mut third]).unwrap();
         let saved = part.checkpoint().to_bytes().unwrap();

@@ -2,8 +2,8 @@
 
 use harmonium::estimate::Estimator;
 use harmonium::train::{
-    Control, Data, Event, Form, Init, Metrics, Optimiser, Regulariser, Schedule, TrainParams, Trainer,
-    Trajectory,
+    Control, Data, Event, Form, Init, Metrics, Optimiser, Regulariser, Schedule, StopReason,
+    TrainParams, Trainer, Trajectory,
 };
 use harmonium::{Archive, Batch, Bits, Error, Kind, Layer, Machine};
 
@@ -124,12 +124,14 @@ fn an_observer_stops_the_run_and_says_why() {
     let mut t = Trainer::new(machine, plan, &data).unwrap();
     let mut stop = |e: &Event, _: &Trainer<'_, f32>| {
         Ok(match e {
-            Event::Updated(u) if u.update == 7 => Control::Stop("seven is enough".into()),
+            Event::Updated(u) if u.update == 7 => {
+                Control::Stop(StopReason::Requested("seven is enough".into()))
+            }
             _ => Control::Continue,
         })
     };
     let outcome = t.run(&mut [&mut stop]).unwrap();
-    assert_eq!((outcome.updates, outcome.reason.as_str()), (7, "seven is enough"));
+    assert_eq!((outcome.updates, outcome.reason.to_string()), (7, "seven is enough".to_owned()));
 }
 
 #[test]
@@ -148,7 +150,11 @@ fn held_out_data_stop_a_run_that_overfits() {
     let plan = params.plan(&machine, &few).unwrap();
     let mut t = Trainer::new(machine, plan, &few).unwrap().with_valid(&data).unwrap();
     let outcome = t.run(&mut []).unwrap();
-    assert!(outcome.updates < 5000 && outcome.reason.contains("evaluations"), "{}", outcome.reason);
+    assert!(
+        outcome.updates < 5000 && matches!(outcome.reason, StopReason::PatienceExhausted { .. }),
+        "{}",
+        outcome.reason
+    );
     let score = |m: Machine<f32>| m.exact().log_likelihood(data.states(), None).unwrap();
     assert!(score(t.result()) > score(t.averaged()));
 }

@@ -5,6 +5,18 @@ use crate::{Layer, Real};
 use ndarray::Array2;
 
 impl<T: Real> Machine<T> {
+    /// Name of the layer that holds the class in a class machine.
+    pub const LABELS: &'static str = "y";
+
+    /// The visible layer that holds the class of each row: a single Potts unit called [`LABELS`](Self::LABELS).
+    pub fn class_layer(&self) -> Option<usize> {
+        self.with_role(Role::Visible).find(|&l| {
+            let m = &self.members[l];
+            let potts = matches!(m.layer.kind(), crate::Kind::Potts { .. });
+            m.name == Self::LABELS && m.layer.len() == 1 && potts
+        })
+    }
+
     /// Layers given as (name, role, layer), joined by zero weights between the given pairs (or inside a
     /// layer, for a pair of the same).
     fn joined(members: Vec<(&str, Role, Layer<T>)>, pairs: &[(usize, usize)]) -> Self {

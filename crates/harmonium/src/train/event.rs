@@ -3,6 +3,7 @@
 use super::{TrainPlan, Trainer};
 use crate::partition::Progress;
 use crate::{Real, Result};
+use std::fmt;
 
 /// Something that happened in a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,8 +44,82 @@ pub enum Event {
         /// Updates done.
         update: u64,
         /// Why it stopped.
-        reason: String,
+        reason: StopReason,
     },
+}
+
+/// Why a run stopped.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum StopReason {
+    /// All updates are done.
+    Finished,
+    /// The best held-out score is this many evaluations old.
+    PatienceExhausted {
+        /// Evaluations without a better score.
+        evaluations: u64,
+        /// The update of the best score.
+        best: u64,
+    },
+    /// The chains did not mix: an annealed likelihood fell below that of independent columns.
+    LostModes {
+        /// The likelihood, about.
+        log_likelihood: f64,
+        /// The update whose model is kept.
+        kept: u64,
+    },
+    /// Every one of so many updates in a row had to be undone.
+    GaveUp {
+        /// Updates undone.
+        undone: u32,
+    },
+    /// The time budget is used up.
+    TimeBudget {
+        /// Seconds since the start, where they are known.
+        seconds: Option<f64>,
+    },
+    /// A signal or a person.
+    Interrupted,
+    /// An observer, for a reason of its own.
+    Requested(String),
+}
+
+impl StopReason {
+    /// A word for it in metrics and JSON.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Finished => "finished",
+            Self::PatienceExhausted { .. } => "patience_exhausted",
+            Self::LostModes { .. } => "lost_modes",
+            Self::GaveUp { .. } => "gave_up",
+            Self::TimeBudget { .. } => "time_budget",
+            Self::Interrupted => "interrupted",
+            Self::Requested(_) => "requested",
+        }
+    }
+}
+
+impl fmt::Display for StopReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Finished => f.write_str("all updates are done"),
+            Self::PatienceExhausted { evaluations, best } => {
+                write!(f, "no better score in {evaluations} evaluations: the best was at update {best}")
+            }
+            Self::LostModes { log_likelihood, kept } => write!(
+                f,
+                "the chains did not mix: the likelihood fell to about {log_likelihood:.2}, below independent columns; the \
+                 model of update {kept} is kept (the estimators pt and ptt mix better)"
+            ),
+            Self::GaveUp { undone } => write!(f, "{undone} updates in a row had to be undone"),
+            Self::TimeBudget { seconds: None } => f.write_str("the time budget is used up"),
+            Self::TimeBudget { seconds: Some(s) } => {
+                write!(f, "the time budget of {s:.0} s is used up")
+            }
+            Self::Interrupted => f.write_str("interrupted"),
+            Self::Requested(why) => f.write_str(why),
+        }
+    }
 }
 
 /// An update and what it looked like.
@@ -78,12 +153,12 @@ pub struct Evaluated {
 }
 
 /// What an observer wants.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Control {
     /// Go on.
     Continue,
     /// Stop, for this reason.
-    Stop(String),
+    Stop(StopReason),
 }
 
 /// Listens to a run: progress bars, metrics files, checkpoints, early stopping.
@@ -107,7 +182,7 @@ pub struct Outcome {
     /// Updates done.
     pub updates: u64,
     /// Why it stopped.
-    pub reason: String,
+    pub reason: StopReason,
     /// The settings it ran with.
     pub plan: TrainPlan,
 }

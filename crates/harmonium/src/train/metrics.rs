@@ -102,9 +102,10 @@ pub fn object(event: &Event) -> Map<String, Value> {
             json!({"event": "evaluating", "update": update, "stage": stage, "done": done, "total": total}),
             None,
         ),
-        Event::Stopped { update, reason } => {
-            (json!({"event": "stopped", "update": update, "reason": reason}), None)
-        }
+        Event::Stopped { update, reason } => (
+            json!({"event": "stopped", "update": update, "stop": reason.name(), "reason": reason.to_string()}),
+            None,
+        ),
     };
     let Value::Object(mut object) = value else { unreachable!("all arms are objects") };
     for (name, x) in metrics.into_iter().flatten() {

@@ -5,7 +5,8 @@ use super::optimise::{Phases, Step, Stepper};
 use super::watch::{Best, Finding, Slack};
 use super::white::White;
 use super::{
-    Control, Coordinates, Data, Evaluated, Event, Floor, Init, Observer, Outcome, TrainPlan, Updated,
+    Control, Coordinates, Data, Evaluated, Event, Floor, Init, Observer, Outcome, StopReason, TrainPlan,
+    Updated,
 };
 use crate::estimate::{Context, Estimator, Info, NegativePhase, Positive, Setup};
 use crate::machine::Phase;
@@ -230,11 +231,11 @@ impl<'d, T: Real> Trainer<'d, T> {
                 reason = reason.or(self.check_modes(&evaluated)?);
             }
             if self.gave_up() {
-                reason = reason.or(Some(format!("{GIVE_UP} updates in a row had to be undone")));
+                reason = reason.or(Some(StopReason::GaveUp { undone: GIVE_UP }));
             }
             reason = reason.or(self.tell(&Event::UpdateFinished { update: self.update }, observers)?);
         }
-        let reason = reason.unwrap_or_else(|| "all updates are done".into());
+        let reason = reason.unwrap_or(StopReason::Finished);
         self.tell(&Event::Stopped { update: self.update, reason: reason.clone() }, observers)?;
         Ok(Outcome { updates: self.update, reason, plan: self.plan.clone() })
     }
@@ -247,7 +248,7 @@ impl<'d, T: Real> Trainer<'d, T> {
 
     /// Anneals the model at the first, second, fourth … evaluation and at the last one, where that costs little and the
     /// score is a pseudo-likelihood; why the run should stop, if it has fallen below independent columns.
-    fn check_modes(&mut self, e: &Evaluated) -> Result<Option<String>> {
+    fn check_modes(&mut self, e: &Evaluated) -> Result<Option<StopReason>> {
         let number = self.update / self.plan.evaluate_every.max(1);
         let due = number.is_power_of_two() || self.update == self.plan.stop_after;
         let weights: usize = self.machine.couplings().iter().map(|c| c.w().len()).sum();
@@ -272,21 +273,16 @@ impl<'d, T: Real> Trainer<'d, T> {
         let found = annealed_likelihood(&machine, &rows, &f, self.plan.seed);
         let Some(found) = found else { return Ok(None) };
         self.safe.see(found, self.update, Slack::Wide, || machine.parameters());
-        Ok(self.has_lost_modes().then(|| {
-            let at = self.safe.update().unwrap_or(0);
-            format!(
-                "the chains did not mix: the likelihood fell to about {found:.2}, below independent columns; the model of \
-                 update {at} is kept (the estimators pt and ptt mix better)"
-            )
-        }))
+        let kept = self.safe.update().unwrap_or(0);
+        Ok(self.has_lost_modes().then_some(StopReason::LostModes { log_likelihood: found, kept }))
     }
 
     /// Why the run should stop, if the best model has been the same for too long.
-    fn patience_exhausted(&self) -> Option<String> {
+    fn patience_exhausted(&self) -> Option<StopReason> {
         let patience = self.plan.patience as u64;
-        (patience > 0 && self.best.stale >= patience).then(|| {
-            let at = self.best.update().unwrap_or(0);
-            format!("no better score in {patience} evaluations: the best was at update {at}")
+        (patience > 0 && self.best.stale >= patience).then(|| StopReason::PatienceExhausted {
+            evaluations: patience,
+            best: self.best.update().unwrap_or(0),
         })
     }
 
@@ -307,7 +303,7 @@ impl<'d, T: Real> Trainer<'d, T> {
         Ok(Some(self.lower(self.update, why)))
     }
 
-    fn tell(&self, event: &Event, observers: &mut [&mut dyn Observer<T>]) -> Result<Option<String>> {
+    fn tell(&self, event: &Event, observers: &mut [&mut dyn Observer<T>]) -> Result<Option<StopReason>> {
         let mut stop = None;
         for o in observers {
             if let Control::Stop(reason) = o.on_event(event, self)? {

@@ -1,6 +1,6 @@
 //! A training job: data, machine and plan made ready, then carried out, then evaluated.
 
-use super::watch::{INTERRUPTED, Keeper, Levels};
+use super::watch::{Keeper, Levels};
 use crate::args::Common;
 use crate::commands::evaluate::{self, Evaluation, Rows};
 use crate::commands::sample;
@@ -13,10 +13,12 @@ use crate::signals::Stop;
 use crate::{data, picture};
 use harmonium::estimate::Estimator;
 use harmonium::io::Provenance;
-use harmonium::train::{Data, Event, Floor, Metrics, Observer, Trainer, Trajectory};
+use harmonium::train::{
+    Data, Event, Floor, Metrics, Observer, StopReason, Trainer, Trajectory, settings, trainer,
+};
 use harmonium::{Archive, Machine, Role};
 use harmonium_data::{DataName, Dataset, Source, Table};
-use harmonium_table::{Layout, machine_for, schema_to_json, settings, trainer};
+use harmonium_table::{Layout, machine_for, schema_to_json};
 use serde_json::json;
 use std::cell::Cell;
 use std::time::Instant;
@@ -111,7 +113,7 @@ impl Job {
         let provenance = self.provenance();
         let reason = self.train(&mut trainer, data, &provenance, stop, common)?;
         let trained = start.elapsed().as_secs_f64();
-        if reason == INTERRUPTED {
+        if reason == StopReason::Interrupted {
             if !common.quiet {
                 let dir = self.run.dir.display();
                 say!(
@@ -151,7 +153,7 @@ impl Job {
         provenance: &Provenance,
         stop: Stop,
         common: &Common,
-    ) -> Result<String> {
+    ) -> Result<StopReason> {
         let updates = trainer.plan().updates();
         let done = trainer.update_count();
         let mut metrics = Metrics::new(self.run.metrics(), done, (updates / LINES).max(1))?;
@@ -230,7 +232,7 @@ impl Job {
     fn conclude(
         &self,
         trainer: &Trainer<'_, f32>,
-        reason: &str,
+        reason: &StopReason,
         trained: f64,
         common: &Common,
     ) -> Result {
@@ -281,7 +283,7 @@ impl Job {
     fn failure(
         &self,
         trainer: &Trainer<'_, f32>,
-        reason: &str,
+        reason: &StopReason,
         evaluation: Option<&Evaluation>,
     ) -> Result {
         let verdict = evaluation.map(Evaluation::verdict).filter(|v| v.condemns_model());
@@ -313,7 +315,7 @@ impl Job {
     fn summary(
         &self,
         trainer: &Trainer<'_, f32>,
-        reason: &str,
+        reason: &StopReason,
         trained: f64,
         evaluation: Option<&Evaluation>,
     ) -> serde_json::Value {
@@ -321,7 +323,8 @@ impl Job {
             "run": self.run.dir,
             "model": self.run.model(),
             "updates": trainer.update_count(),
-            "reason": reason,
+            "stop": reason.name(),
+            "reason": reason.to_string(),
             "seconds": trained,
             "evaluation": evaluation.map(Evaluation::json),
         })

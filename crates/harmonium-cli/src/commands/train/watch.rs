@@ -1,15 +1,12 @@
 //! Observers of a run that belong to the command: signals, time, checkpoints, the log.
 
-use crate::output::{duration, grouped, say};
+use crate::output::{grouped, say};
 use crate::run::Run;
 use crate::signals::Stop;
 use harmonium::io::Provenance;
-use harmonium::train::{Control, Event, Observer, Trainer};
+use harmonium::train::{Control, Event, Observer, StopReason, Trainer};
 use harmonium::{Error, Result};
 use std::time::Instant;
-
-/// Why a run was stopped from outside.
-pub(super) const INTERRUPTED: &str = "interrupted";
 
 /// Stops a run on a signal or when its time is over, and saves it from time to time.
 pub(super) struct Keeper<'a> {
@@ -54,13 +51,10 @@ impl Observer<f32> for Keeper<'_> {
                     self.save(trainer)?;
                 }
                 if self.stop.asked() {
-                    return Ok(Control::Stop(INTERRUPTED.into()));
+                    return Ok(Control::Stop(StopReason::Interrupted));
                 }
                 if let Some(budget) = self.budget.filter(|&b| self.start.elapsed().as_secs_f64() > b) {
-                    return Ok(Control::Stop(format!(
-                        "the time budget of {} is used up",
-                        duration(budget)
-                    )));
+                    return Ok(Control::Stop(StopReason::TimeBudget { seconds: Some(budget) }));
                 }
             }
             Event::Undone { update, why, rate_factor } => {
@@ -94,7 +88,7 @@ impl Observer<f32> for Levels<'_> {
             }
         }
         Ok(match self.stop.asked() {
-            true => Control::Stop(INTERRUPTED.into()),
+            true => Control::Stop(StopReason::Interrupted),
             false => Control::Continue,
         })
     }

@@ -1,11 +1,10 @@
-//! Settings of a run that front ends choose over the library's own: class machines, measured columns, patience, time.
+//! Settings of a run where nothing is said: estimator, rate and length by what the machine and its data are.
 
-use crate::length::best_length;
-use crate::{LABELS, Result, is_class};
-use harmonium::estimate::{Estimator, LabelsParams};
-use harmonium::train::{Data, Form as Coordinates, Init, Optimiser, TrainParams, Trainer};
-use harmonium::units::Form;
-use harmonium::{Machine, Role};
+use super::length::best_length;
+use super::{Data, Form as Coordinates, Init, Optimiser, TrainParams, Trainer};
+use crate::estimate::{Estimator, LabelsParams};
+use crate::units::Form;
+use crate::{Machine, Real, Result, Role};
 use std::time::Instant;
 
 /// Weights up to which an update costs next to nothing, and how many updates such a machine gets.
@@ -21,20 +20,20 @@ const FEW_BITS: usize = 1000;
 const FEW_ROWS: usize = 5000;
 const FEWEST: usize = 20;
 
-/// The settings of a run with everything chosen that `params` leaves open. With a time budget in seconds and neither updates
-/// nor epochs wished for, as many updates as fit into it, which is measured; `stopped` ends the measurement.
+/// `params` with every unset field given its default. With a time budget in seconds and neither updates nor epochs set, as
+/// many updates as fit into it, which is measured; `stopped` ends the measurement.
 ///
 /// # Errors
 /// Settings that do not fit the machine or the data.
-pub fn settings(
+pub fn settings<T: Real>(
     mut params: TrainParams,
-    machine: &Machine,
-    data: &Data,
+    machine: &Machine<T>,
+    data: &Data<T>,
     time_budget: Option<f64>,
     stopped: &dyn Fn() -> bool,
 ) -> Result<TrainParams> {
     let free = params.updates.is_none() && params.epochs.is_none();
-    let hybrid = is_class(machine) && params.estimator.is_none();
+    let hybrid = machine.class_layer().is_some() && params.estimator.is_none();
     if hybrid {
         tell_classes_apart(&mut params);
     }
@@ -69,14 +68,14 @@ pub fn settings(
 
 /// Whether a run could learn its rows by heart before it is over, and is short enough to be made several times: then its
 /// length is chosen on rows held out. Large sets of bits take longer to learn than they have updates.
-fn is_short_of_rows(machine: &Machine, data: &Data) -> bool {
+fn is_short_of_rows<T: Real>(machine: &Machine<T>, data: &Data<T>) -> bool {
     let most = if has_only_bits(machine) { FEW_BITS } else { FEW_ROWS };
     let weights: usize = machine.couplings().iter().map(|c| c.w().len()).sum();
     let conditional = machine.with_role(Role::Condition).next().is_some();
     (FEWEST..most).contains(&data.rows()) && weights <= SMALL && !conditional
 }
 
-fn has_only_bits(machine: &Machine) -> bool {
+fn has_only_bits<T: Real>(machine: &Machine<T>) -> bool {
     machine.with_role(Role::Visible).all(|l| machine.layer(l).kind().form() == Form::Bits)
 }
 
@@ -84,7 +83,7 @@ fn has_only_bits(machine: &Machine) -> bool {
 fn tell_classes_apart(params: &mut TrainParams) {
     let generative = Some(Box::new(Estimator::Pcd { sweeps: None, chains: None }));
     // By name: another column may be a single Potts unit as well.
-    let labels = LabelsParams { layer: Some(LABELS.into()), part: 0.95, generative };
+    let labels = LabelsParams { layer: Some(Machine::<f32>::LABELS.into()), part: 0.95, generative };
     params.estimator = Some(Estimator::Labels(labels));
     if params.optimiser.is_none() && params.rate.is_none() {
         params.optimiser = Some(Optimiser::ADAM);
@@ -98,11 +97,11 @@ fn tell_classes_apart(params: &mut TrainParams) {
 }
 
 /// How many updates fit into a time: measured on updates that are thrown away.
-fn updates_within(
+fn updates_within<T: Real>(
     budget: f64,
     params: &TrainParams,
-    machine: &Machine,
-    data: &Data,
+    machine: &Machine<T>,
+    data: &Data<T>,
     stopped: &dyn Fn() -> bool,
 ) -> Result<u64> {
     let params = TrainParams { evaluate_every: Some(0), ..params.clone() };

@@ -1,22 +1,21 @@
-//! The first moment of a run. Deep machines start from a stack of RBMs, each trained on the hidden states of the one below.
+//! A new run. Deep machines start from a stack of RBMs, each trained on the hidden states of the one below.
 
-use crate::Result;
-use harmonium::train::{Data, Init, Observer, Stack, TrainParams, Trainer};
-use harmonium::{Layer, Machine, Role};
+use super::{Data, Init, Observer, Stack, TrainParams, Trainer};
+use crate::{Layer, Machine, Real, Result, Role};
 
 /// A run that has not made an update. With `pretrain` the levels of a deep machine are trained before it, which `watch`
 /// hears of and may stop; then `stopped` is true and there is no run.
 ///
 /// # Errors
 /// Settings or data that do not fit the machine.
-pub fn trainer<'d>(
-    mut machine: Machine,
+pub fn trainer<'d, T: Real>(
+    mut machine: Machine<T>,
     mut params: TrainParams,
-    data: &'d Data,
+    data: &'d Data<T>,
     pretrain: bool,
-    watch: &mut dyn Observer<f32>,
+    watch: &mut dyn Observer<T>,
     stopped: &dyn Fn() -> bool,
-) -> Result<Option<Trainer<'d, f32>>> {
+) -> Result<Option<Trainer<'d, T>>> {
     let complete = data.known().iter().all(Option::is_none);
     if pretrain && complete && has_levels(&machine) {
         let updates = params.plan(&machine, data)?.updates();
@@ -32,29 +31,29 @@ pub fn trainer<'d>(
 
 /// Whether a machine starts from its levels where nothing is said: a blank one with a chain of hidden layers above one
 /// visible layer.
-pub fn starts_from_levels(machine: &Machine, params: &TrainParams) -> bool {
+pub fn starts_from_levels<T: Real>(machine: &Machine<T>, params: &TrainParams) -> bool {
     let chain = machine.couplings().iter().enumerate().all(|(c, k)| k.ends() == (c, c + 1));
     let whole = machine.couplings().len() + 1 == machine.len();
     let hidden = machine.with_role(Role::Hidden).count() + 1 == machine.len();
-    let blank = || machine.couplings().iter().all(|c| c.w().iter().all(|&w| w == 0.0));
+    let blank = || machine.couplings().iter().all(|c| c.w().iter().all(|&w| w == T::zero()));
     has_levels(machine) && chain && whole && hidden && params.init.is_none() && blank()
 }
 
 /// Whether there is something to start from: one visible layer and more than one hidden layer.
-fn has_levels(machine: &Machine) -> bool {
+fn has_levels<T: Real>(machine: &Machine<T>) -> bool {
     machine.with_role(Role::Visible).count() == 1 && machine.len() > 2
 }
 
 /// Puts the parameters of a trained stack into a deep machine; each level gets half as many updates as the whole.
-fn levels(
-    machine: &mut Machine,
+fn levels<T: Real>(
+    machine: &mut Machine<T>,
     params: &TrainParams,
     updates: u64,
-    data: &Data,
-    watch: &mut dyn Observer<f32>,
-) -> Result {
+    data: &Data<T>,
+    watch: &mut dyn Observer<T>,
+) -> Result<()> {
     let visible = machine.layer(0).clone();
-    let hidden: Vec<Layer> = (1..machine.len()).map(|l| machine.layer(l).clone()).collect();
+    let hidden: Vec<Layer<T>> = (1..machine.len()).map(|l| machine.layer(l).clone()).collect();
     let level = TrainParams {
         seed: params.seed,
         batch: params.batch,

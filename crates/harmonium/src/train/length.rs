@@ -1,8 +1,7 @@
 //! How long a run should be, seen on rows that it does not learn from.
 
-use crate::Result;
-use harmonium::Machine;
-use harmonium::train::{Control, Data, Event, Observer, TrainParams, Trainer};
+use super::{Control, Data, Event, Observer, StopReason, TrainParams, Trainer};
+use crate::{Machine, Real, Result};
 
 /// Parts that the rows are cut into, each of which is held out once: fewer where there are rows enough for the scores of
 /// three to agree, or where a run is long.
@@ -29,10 +28,10 @@ const PATIENCE: usize = 4;
 ///
 /// # Errors
 /// Settings that do not fit the machine or the data.
-pub(crate) fn best_length(
+pub(super) fn best_length<T: Real>(
     params: &TrainParams,
-    machine: &Machine,
-    data: &Data,
+    machine: &Machine<T>,
+    data: &Data<T>,
     stopped: &dyn Fn() -> bool,
 ) -> Result<Option<u64>> {
     let seed = params.seed.unwrap_or(0);
@@ -83,8 +82,8 @@ struct Curve<'a> {
     stopped: &'a dyn Fn() -> bool,
 }
 
-impl Observer<f32> for Curve<'_> {
-    fn on_event(&mut self, event: &Event, run: &Trainer<'_, f32>) -> harmonium::Result<Control> {
+impl<T: Real> Observer<T> for Curve<'_> {
+    fn on_event(&mut self, event: &Event, run: &Trainer<'_, T>) -> Result<Control> {
         if let Event::Evaluated(e) = event {
             let score = e.score.filter(|s| s.is_finite()).unwrap_or(f64::NEG_INFINITY);
             self.points.push((e.update, score));
@@ -97,10 +96,12 @@ impl Observer<f32> for Curve<'_> {
                 .evaluate_every
                 .map_or(1, |every| run.plan().updates() / every.max(1));
             if (self.points.len() - self.best.1) * PATIENCE > all as usize {
-                return Ok(Control::Stop("the held-out score no longer rises".into()));
+                return Ok(Control::Stop(StopReason::Requested(
+                    "the held-out score no longer rises".into(),
+                )));
             }
         }
-        Ok(if (self.stopped)() { Control::Stop("stopped".into()) } else { Control::Continue })
+        Ok(if (self.stopped)() { Control::Stop(StopReason::Interrupted) } else { Control::Continue })
     }
 }
 
