@@ -33,5 +33,5 @@ pub use counts::{CountUnits, Histogram};
 pub use error::{Error, Result};
 pub use layout::{Layout, Visible, visible};
 pub use schema::{schema_from_json, schema_to_json};
-pub use side_by_side::{given_schema, given_states};
+pub use side_by_side::{given_data, given_schema};
 pub use transforms::fit_transforms;

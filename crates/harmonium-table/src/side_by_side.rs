@@ -1,7 +1,7 @@
 //! Tables of conditional machines: the columns of the conditioning and of the visible layers side by side.
 
 use crate::{Layout, Result};
-use harmonium::{Bits, Kind, Layer, Machine, Member, Role, States};
+use harmonium::{Bits, Data, Kind, Layer, Machine, Member, Role, States};
 use harmonium_data::{self as hd, Schema, Table};
 use ndarray::Array2;
 use std::sync::Arc;
@@ -21,12 +21,11 @@ pub fn given_schema(machine: &Machine) -> Result<Arc<Schema>> {
     Ok(Arc::new(Schema { columns, shape: None }))
 }
 
-/// The rows of a table with these columns as states of the given layers, and for each layer which entries are known, where
-/// some are missing.
+/// The rows of a table with these columns as rows of the given layers.
 ///
 /// # Errors
 /// A table with other columns, values that a layer does not have.
-pub fn given_states(machine: &Machine, table: &Table) -> Result<(States, Vec<Option<Bits>>)> {
+pub fn given_data(machine: &Machine, table: &Table) -> Result<Data> {
     // A table has one block for all columns of a kind, whichever layer they belong to.
     let groups = table.schema().groups();
     let member = |(i, group): (usize, &hd::Group)| {
@@ -47,7 +46,7 @@ pub fn given_states(machine: &Machine, table: &Table) -> Result<(States, Vec<Opt
         .map(|g| Ok(blocks.layer(g).values(states.layer(g)?)))
         .collect::<Result<_>>()?;
     let rows = table.rows();
-    let (mut out, mut all_known) = (States::empty(machine.len(), rows), vec![None; machine.len()]);
+    let (mut out, mut gaps) = (States::empty(machine.len(), rows), Vec::new());
     let mut first = 0;
     for l in given(machine) {
         let layer = machine.layer(l);
@@ -62,11 +61,12 @@ pub fn given_states(machine: &Machine, table: &Table) -> Result<(States, Vec<Opt
             known.iter().any(|(b, bits)| *b == block && !bits.get(r, unit))
         };
         if (0..rows).any(|r| (0..layer.len()).any(|j| missing(r, j))) {
-            all_known[l] = Some(Bits::from_fn(rows, layer.len(), |r, j| !missing(r, j)));
+            gaps.push((l, Bits::from_fn(rows, layer.len(), |r, j| !missing(r, j))));
         }
         first += layer.len();
     }
-    Ok((out, all_known))
+    let with = |data: Data, (l, known): (usize, Bits)| data.with_known(l, known);
+    Ok(gaps.into_iter().try_fold(Data::new(out), with)?)
 }
 
 /// The layers that a row gives.
@@ -98,7 +98,8 @@ mod tests {
         let mut options = ReadOptions::default();
         options.overrides.set_kind("s0", hd::Kind::Spin);
         let table = read_csv(text.as_bytes(), "rows", &options).unwrap().train;
-        let (states, known) = given_states(&machine, &table).unwrap();
+        let data = given_data(&machine, &table).unwrap();
+        let (states, known) = (data.states(), data.known());
         let values = |l: usize| machine.layer(l).values(states.layer(l).unwrap());
         assert_eq!(values(0), ndarray::array![[1.0, 0.0], [0.0, 1.0]]);
         assert_eq!(values(1), ndarray::array![[-1.0], [1.0]]);

@@ -67,6 +67,7 @@ pub mod machine;
 pub mod partition;
 pub mod sample;
 mod states;
+pub mod tasks;
 pub mod train;
 pub mod units;
 
@@ -76,7 +77,8 @@ pub use harmonium_kernels::{Key, Real};
 pub use machine::{Coupling, Machine, Member, Parameters, Phase, Role, Tempered};
 pub use sample::{Chains, Clamp, Clamps};
 pub use states::{Batch, Bits, States};
-pub use units::{Kind, Layer};
+pub use train::Data;
+pub use units::{Kind, Layer, binary, binomial, drelu, gaussian, ordinal, poisson, potts, relu, spin};
 
 /// The code of the README, as tests.
 #[cfg(doctest)]

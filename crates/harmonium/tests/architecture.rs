@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 const GROUND: [&str; 3] = ["kernels", "error", "states"];
 
 /// Each module with the modules that it may use besides itself and the ground.
-const MODULES: [(&str, &[&str]); 13] = [
+const MODULES: [(&str, &[&str]); 14] = [
     ("error", &[]),
     ("states", &[]),
     ("units", &[]),
@@ -21,6 +21,20 @@ const MODULES: [(&str, &[&str]); 13] = [
     ("train", &["units", "machine", "archive", "sample", "exact", "estimate", "partition"]),
     ("partition", &["units", "machine", "archive", "sample", "exact"]),
     ("evaluate", &["units", "machine", "archive", "sample", "exact", "partition"]),
+    (
+        "tasks",
+        &[
+            "units",
+            "machine",
+            "archive",
+            "sample",
+            "exact",
+            "estimate",
+            "train",
+            "partition",
+            "evaluate",
+        ],
+    ),
     ("io", &["container", "units", "machine", "archive", "train"]),
 ];
 

@@ -8,10 +8,8 @@ use crate::model::Model;
 use crate::output::{put, put_bytes, say};
 use crate::run;
 use clap::Args;
-use harmonium::evaluate::class_probabilities;
-use harmonium::partition::silent;
+use harmonium::tasks::Classes;
 use harmonium_data::Table;
-use ndarray::Array2;
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -42,17 +40,17 @@ pub(crate) struct ClassifyArgs {
 impl ClassifyArgs {
     pub(crate) fn run(self, common: &Common) -> Result {
         let model = Model::open(&self.model)?;
-        let labels = model.layout.labels.zip(model.layout.label_column());
-        let Some((l, column)) = labels else {
+        let Some(column) = model.layout.labels.and(model.layout.label_column()) else {
             return Err(Failure::new(format!(
                 "{}: this model has no class unit; train one with `harmonium train DATA --machine class`",
                 self.model.display()
             )));
         };
         let table = self.read.load_like(&self.data, &model.layout.schema, common.seed.unwrap_or(0))?;
-        let (p, remark) = posterior(&model, l, &table, common.seed.unwrap_or(0))?;
+        let found = posterior(&model, &table, common.seed.unwrap_or(0))?;
+        let p = &found.probabilities;
         let names = model.layout.schema.columns[column].categories.clone();
-        let best: Vec<usize> = p.rows().into_iter().map(|row| argmax(row.iter().copied())).collect();
+        let best = found.predicted();
         let accuracy = accuracy(&table, &best);
         let mut csv = String::from("row,label,predicted,probability");
         if self.probabilities {
@@ -75,7 +73,7 @@ impl ClassifyArgs {
             Some(path) => run::write(path, common.force, csv.as_bytes())?,
             None => put_bytes(csv.as_bytes())?,
         }
-        if let Some(remark) = remark.filter(|_| !common.quiet) {
+        if let Some(remark) = found.remark.as_ref().filter(|_| !common.quiet) {
             say!("{remark}");
         }
         if let Some(a) = accuracy.filter(|_| !common.quiet) {
@@ -85,20 +83,10 @@ impl ClassifyArgs {
     }
 }
 
-/// $p(y|v) \propto e^{-F(v,y)}$ of every row and class, missing entries summed over; and what is to be known of it.
-pub(crate) fn posterior(
-    model: &Model,
-    l: usize,
-    table: &Table,
-    seed: u64,
-) -> Result<(Array2<f64>, Option<String>)> {
+/// p(y|v) of every row of a table, missing entries summed over.
+pub(crate) fn posterior(model: &Model, table: &Table, seed: u64) -> Result<Classes> {
     let data = model.layout.data(&model.machine, table)?;
-    let (states, known) = (data.states(), data.known());
-    Ok(class_probabilities(&model.machine, l, states, known, seed, &mut silent)?)
-}
-
-fn argmax(x: impl Iterator<Item = f64>) -> usize {
-    x.enumerate().max_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |m| m.0)
+    Ok(model.machine.classify(data).seed(seed).run()?)
 }
 
 fn accuracy(table: &Table, best: &[usize]) -> Option<f64> {

@@ -7,8 +7,8 @@ use crate::error::{Failure, Result};
 use crate::model::Model;
 use crate::output::{counted, grouped, say};
 use clap::{Args, ValueEnum};
-use harmonium::Kind;
-use harmonium::evaluate::{self, Filling};
+use harmonium::evaluate::{CHAINS, SWEEPS};
+use harmonium::tasks::Fill;
 use harmonium_data::{Table, Values};
 use std::path::{Path, PathBuf};
 
@@ -41,10 +41,10 @@ pub(crate) struct CompleteArgs {
     #[arg(long, value_enum, default_value = "best")]
     fill: How,
     /// Chains for each row
-    #[arg(long, default_value_t = 4, value_name = "N")]
+    #[arg(long, default_value_t = CHAINS, value_name = "N")]
     chains: usize,
     /// Sweeps of every chain before, and again while, it is averaged
-    #[arg(long, default_value_t = 200, value_name = "N")]
+    #[arg(long, default_value_t = SWEEPS, value_name = "N")]
     sweeps: usize,
     /// A csv file for the probability of every filled entry
     #[arg(long, value_name = "FILE")]
@@ -100,27 +100,26 @@ impl CompleteArgs {
     fn fill(&self, model: &Model, table: &mut Table, gaps: &[usize], seed: u64) -> Result<Vec<Filled>> {
         let (machine, layout) = (&model.machine, &model.layout);
         let data = layout.data(machine, &table.select(gaps)?)?;
-        let filling = Filling { chains: self.chains, sweeps: self.sweeps, seed };
-        let found = evaluate::complete(machine, data.states(), data.known(), filling, &mut || true)?;
-        let means = &found.means;
+        let task = machine.complete(&data).chains(self.chains).sweeps(self.sweeps).seed(seed);
+        let found = task.run()?;
+        let fill = match self.fill {
+            How::Best => Fill::Best,
+            How::Sample => Fill::Sample,
+        };
         let (schema, mut filled) = (table.schema().clone(), Vec::new());
         for (b, &l) in layout.layers.iter().enumerate() {
-            let layer = machine.layer(l);
-            let (q, kind) = (layer.kind().columns(), layer.kind());
-            let drawn = layer.values(found.drawn.layer(l)?);
+            let name = &machine.members()[l].name;
+            let values = found.values(name, fill)?;
+            let probabilities = found.probabilities(name, &values)?;
             let block = &mut table.blocks_mut()[b];
             let Some(missing) = block.missing.take() else { continue };
             for (i, &r) in gaps.iter().enumerate() {
                 for j in (0..block.cols()).filter(|&j| missing.get(r, j)) {
-                    let mean: Vec<f64> = (j * q..(j + 1) * q).map(|k| means[l][[i, k]]).collect();
-                    let x = match self.fill {
-                        How::Sample => drawn[[i, j]],
-                        How::Best => best(kind, &mean),
-                    };
                     let place = block.columns[j];
+                    let x = values[[i, j]];
                     let number = schema.columns[place].format.nearest(layout.measured(place, x));
                     set(&mut block.values, r, j, number);
-                    let p = probability(kind, &mean, x);
+                    let p = Some(probabilities[[i, j]]).filter(|p| !p.is_nan());
                     filled.push(Filled { row: r, place, value: String::new(), probability: p });
                 }
             }
@@ -135,32 +134,6 @@ impl CompleteArgs {
         }
         filled.sort_by_key(|f| (f.row, f.place));
         Ok(filled)
-    }
-}
-
-fn best(kind: Kind, mean: &[f64]) -> f64 {
-    let top = || mean.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)).map_or(0, |m| m.0);
-    match kind {
-        Kind::Binary => f64::from(u8::from(mean[0] > 0.5)),
-        Kind::Spin => {
-            if mean[0] > 0.0 {
-                1.0
-            } else {
-                -1.0
-            }
-        }
-        Kind::Potts { .. } => top() as f64,
-        kind if kind.is_count() => mean[0].round(),
-        _ => mean[0],
-    }
-}
-
-fn probability(kind: Kind, mean: &[f64], x: f64) -> Option<f64> {
-    match kind {
-        Kind::Binary => Some(if x > 0.5 { mean[0] } else { 1.0 - mean[0] }),
-        Kind::Spin => Some(0.5 * (1.0 + x * mean[0])),
-        Kind::Potts { .. } => Some(mean[x as usize]),
-        _ => None,
     }
 }
 

@@ -8,14 +8,12 @@ use crate::model::Model;
 use crate::output::{is_shown, nearest, put, say, width};
 use crate::picture;
 use clap::Args;
-use harmonium::sample::{How, Sampler, purpose};
-use harmonium::{Bits, Chains, Clamp, Clamps, Kind, Machine, Role, States};
+use harmonium::sample::How;
+use harmonium::tasks::{SWEEPS, SWEEPS_BETWEEN, Samples};
+use harmonium::{Kind, Machine, Role};
 use harmonium_data::Table;
 use harmonium_table::Layout;
 use std::path::PathBuf;
-
-/// Sweeps before samples are taken, where nothing else is said.
-pub(crate) const SWEEPS: usize = 1000;
 
 /// Flags of `sample`.
 #[derive(Args, Debug)]
@@ -45,7 +43,7 @@ pub(crate) struct SampleArgs {
     #[arg(long, default_value_t = SWEEPS, value_name = "N")]
     sweeps: usize,
     /// Sweeps between two samples of a chain
-    #[arg(long, default_value_t = 100, value_name = "N")]
+    #[arg(long, default_value_t = SWEEPS_BETWEEN, value_name = "N")]
     between: usize,
     /// Temperature: below 1 samples are more typical, above 1 more varied
     #[arg(long, default_value_t = 1.0, value_name = "T")]
@@ -109,57 +107,46 @@ impl SampleArgs {
                 "this machine needs its layer {name:?} to be given, which `sample` cannot do"
             )));
         }
-        let start = Chains::independent(machine, chains, seed, purpose::USER)?;
-        let mut states = start.states().clone();
-        let clamps = match &given {
-            Some(table) => clamp_rows(machine, layout, table, &mut states)?,
-            None => clamp_columns(machine, layout, &self.clamp, &mut states)?,
-        };
-        // E is linear in the parameters: a temperature is a factor, and the ladder starts at 1 all the same.
-        let mut machine = machine.clone();
-        if self.temperature != 1.0 {
-            let mut parameters = machine.parameters();
-            parameters.scale((1.0 / self.temperature) as f32);
-            machine.set_parameters(&parameters)?;
-        }
         let how = match self.tempering {
             Some(rungs) => How::Tempered(rungs.into()),
             None if self.no_tempering => How::Plain,
             None => How::Auto,
         };
-        let mut source = Sampler::new(machine, clamps, states, how, seed, self.sweeps, &mut || true)?;
-        let table = self.collect(model, &mut source, n)?;
+        let mut task = machine
+            .sample(n)
+            .chains(chains)
+            .sweeps(self.sweeps)
+            .between(self.between)
+            .temperature(self.temperature)
+            .how(how)
+            .seed(seed);
+        for text in &self.clamp {
+            let (l, unit, x) = parse_clamp(machine, layout, text)?;
+            task = task.clamp(&machine.members()[l].name, unit, x);
+        }
+        if let Some(table) = &given {
+            task = task.given(layout.data(machine, table)?);
+        }
+        let samples = task.run()?;
         if !common.quiet {
-            tell(&source);
+            tell(&samples);
         }
-        Ok(table)
-    }
-
-    fn collect(&self, model: &Model, source: &mut Sampler, n: usize) -> Result<Table> {
-        source.sweep(self.sweeps)?;
-        let mut all = model.layout.table(&model.machine, source.states())?;
-        while all.rows() < n {
-            source.sweep(self.between.max(1))?;
-            all.append(&model.layout.table(&model.machine, source.states())?)?;
-        }
-        Ok(if all.rows() > n { all.slice(0..n)? } else { all })
+        Ok(layout.table(machine, &samples.states)?)
     }
 }
 
 /// How it went, where there is something to say about it.
-fn tell(source: &Sampler) {
-    let (note, warning) = source.remarks();
-    note.into_iter().for_each(|note| say!("{note}"));
-    if let Some(replicas) = source.replicas() {
-        let ladder = replicas.ladder();
-        let lowest = ladder.acceptance().iter().copied().fold(1.0, f64::min);
+fn tell(samples: &Samples<'_>) {
+    samples.note.iter().for_each(|note| say!("{note}"));
+    if let Some(exchange) = samples.exchange {
         say!(
-            "replica exchange over {} temperatures: acceptance at least {lowest:.2}, {:.1} round trips per chain",
-            ladder.betas().len(),
-            replicas.round_trips()
+            "replica exchange over {} temperatures: acceptance at least {:.2}, {:.1} round trips per chain",
+            exchange.temperatures,
+            exchange.acceptance,
+            exchange.round_trips
         );
     }
-    warning.into_iter().for_each(|warning| say!("{warning}"));
+    samples.warning.iter().for_each(|warning| say!("{warning}"));
 }
 
 /// Draws images on the terminal; whether the rows are images.
@@ -173,54 +160,6 @@ fn draw(table: &Table) -> Result<bool> {
         put!("{line}")?;
     }
     Ok(true)
-}
-
-/// Samples of all layers as `sample` would make them.
-pub(crate) fn drawn(machine: &Machine, n: usize, sweeps: usize, seed: u64) -> Result<States> {
-    let start = Chains::independent(machine, n, seed, purpose::USER)?.states().clone();
-    let clamps = Clamps::none(machine);
-    let mut source =
-        Sampler::new(machine.clone(), clamps, start, How::Auto, seed, sweeps, &mut || true)?;
-    source.sweep(sweeps)?;
-    Ok(source.states().clone())
-}
-
-/// Puts the known entries of a table into `states` (row r from row r modulo the table's) and clamps them.
-fn clamp_rows(machine: &Machine, layout: &Layout, table: &Table, states: &mut States) -> Result<Clamps> {
-    let rows: Vec<usize> = (0..states.rows()).map(|r| r % table.rows()).collect();
-    let data = layout.data(machine, table)?.select(&rows);
-    let clamps = Clamps::known(machine, rows.len(), data.known());
-    clamps.put(data.states(), states);
-    Ok(clamps)
-}
-
-/// Sets columns to values in all rows and clamps them.
-fn clamp_columns(
-    machine: &Machine,
-    layout: &Layout,
-    clamps: &[String],
-    states: &mut States,
-) -> Result<Clamps> {
-    let mut set: Vec<(usize, usize, f64)> = Vec::new();
-    for text in clamps {
-        set.push(parse_clamp(machine, layout, text)?);
-    }
-    let mut out = Clamps::none(machine);
-    let mut layers: Vec<usize> = set.iter().map(|s| s.0).collect();
-    layers.sort_unstable();
-    layers.dedup();
-    for l in layers {
-        let layer = machine.layer(l);
-        let mut values = layer.values(states.layer(l)?);
-        let units: Vec<(usize, f64)> = set.iter().filter(|s| s.0 == l).map(|s| (s.1, s.2)).collect();
-        for &(unit, x) in &units {
-            values.column_mut(unit).fill(x);
-        }
-        states.set(l, layer.batch(values.view())?);
-        let bits = Bits::from_fn(states.rows(), layer.len(), |_, j| units.iter().any(|u| u.0 == j));
-        out = out.with(l, Clamp::Units(bits));
-    }
-    Ok(out)
 }
 
 /// Layer, unit and value of `column=value`.

@@ -69,7 +69,7 @@ impl ScoreArgs {
         let f = these.free_energies(common)?;
         // Rows of different conditions are compared by their likelihoods: ln Z does not cancel.
         let given = match model.is_conditional() {
-            true => Some(these.likelihood(&effort, common, &mut |_| {})?.1),
+            true => Some(these.likelihood(&effort, common, &mut |_| {})?.log_likelihood),
             false => None,
         };
         let anomaly: Vec<f64> = match &given {
@@ -90,7 +90,7 @@ impl ScoreArgs {
                 Some(match &given {
                     None => auc(&f.rows, &others.free_energies(common)?.rows),
                     Some(_) => {
-                        let (_, l) = others.likelihood(&effort, common, &mut |_| {})?;
+                        let l = others.likelihood(&effort, common, &mut |_| {})?.log_likelihood;
                         auc(&anomaly, &l.rows.iter().map(|x| -x).collect::<Vec<_>>())
                     }
                 })

@@ -49,13 +49,8 @@ impl TransformArgs {
 
 fn features(machine: &Machine, data: &Data, inputs: bool, seed: u64) -> Result<Table> {
     let mut columns = Vec::new();
-    let hidden: Vec<usize> = machine.with_role(Role::Hidden).collect();
-    if hidden.is_empty() {
-        return Err(Failure::new("this machine has no hidden units, hence no features"));
-    }
-    let (states, known) = (data.states(), data.known());
-    let parts = harmonium::evaluate::features(machine, states, known, inputs, seed, &mut || true)?;
-    for l in hidden {
+    let parts = machine.features(data).inputs(inputs).seed(seed).run()?;
+    for l in machine.with_role(Role::Hidden) {
         let m = &machine.members()[l];
         let name = |i: usize| match m.layer.kind().columns() {
             1 => format!("{}{i}", m.name),

@@ -10,7 +10,7 @@ pub(crate) use page::page;
 
 use crate::args::Common;
 use crate::commands::evaluate::Rows;
-use crate::commands::{sample, train};
+use crate::commands::train;
 use crate::config::Config;
 use crate::error::Result;
 use crate::figure::Figure;
@@ -58,7 +58,7 @@ pub(crate) fn sections(model: &Model, run: &Run, common: &Common) -> Result<Vec<
     let set = train::load(&mut config)?;
     tell("drawing samples");
     let seed = common.seed.or(config.train.seed).unwrap_or(0);
-    let sampled = sample::drawn(&model.machine, SAMPLES, sample::SWEEPS, seed)?;
+    let sampled = model.machine.sample(SAMPLES).seed(seed).run()?.states;
     let samples = model.layout.table(&model.machine, &sampled)?;
     let step = set.train.rows().div_ceil(SAMPLES).max(1);
     let rows = set.train.select(&(0..set.train.rows()).step_by(step).collect::<Vec<_>>())?;

@@ -10,6 +10,7 @@ mod given;
 mod linear;
 mod mean_field;
 mod moments;
+mod names;
 mod normalise;
 mod parameters;
 mod phase;

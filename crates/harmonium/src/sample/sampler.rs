@@ -95,6 +95,20 @@ impl<T: Real> Sampler<T> {
         }
     }
 
+    /// [`sweep`](Self::sweep) one by one while `go_on` allows; whether all were made.
+    ///
+    /// # Errors
+    /// Whatever sampling may refuse.
+    pub fn sweep_while(&mut self, n: usize, go_on: &dyn Fn() -> bool) -> Result<bool> {
+        for _ in 0..if self.is_exact() { 1 } else { n } {
+            if !go_on() {
+                return Ok(false);
+            }
+            self.sweep(1)?;
+        }
+        Ok(true)
+    }
+
     /// Whether rows are independent draws from the exact distribution, for which one sweep is as good as many.
     pub fn is_exact(&self) -> bool {
         matches!(self.source, Source::Exact(_))

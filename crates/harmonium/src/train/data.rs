@@ -1,6 +1,8 @@
 //! What a machine is trained on: rows, their weights, and which entries are known.
 
+use crate::exact::whole_rows;
 use crate::{Bits, Error, Machine, Real, Result, Role, States};
+use std::borrow::Cow;
 
 /// Rows of data with optional weights and missing entries.
 #[derive(Clone, Debug, PartialEq)]
@@ -102,6 +104,35 @@ impl<T: Real> Data<T> {
     /// Whether entries are missing.
     pub fn is_missing(&self) -> bool {
         self.known.iter().any(Option::is_some)
+    }
+
+    /// The same rows without what they hold of layer `l`.
+    #[must_use]
+    pub fn without_layer(mut self, l: usize) -> Self {
+        self.states.take(l);
+        self.known[l] = None;
+        self
+    }
+
+    /// The same rows, all of equal weight.
+    #[must_use]
+    pub fn unweighted(mut self) -> Self {
+        self.wts = None;
+        self
+    }
+
+    /// Number of rows of which something is missing.
+    pub fn rows_with_gaps(&self) -> usize {
+        self.rows() - whole_rows(self.rows(), &self.known).len()
+    }
+
+    /// The rows of which nothing is missing, where there are some.
+    pub fn whole(&self) -> Option<Cow<'_, States<T>>> {
+        match whole_rows(self.rows(), &self.known) {
+            rows if rows.is_empty() => None,
+            rows if rows.len() == self.rows() => Some(Cow::Borrowed(&self.states)),
+            rows => Some(Cow::Owned(self.states.select(&rows))),
+        }
     }
 
     /// The given rows with their weights.

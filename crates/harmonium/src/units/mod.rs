@@ -14,11 +14,13 @@ mod binary;
 mod binomial;
 mod convert;
 mod drelu;
+mod filled;
 mod gaussian;
 mod given;
 mod half_line;
 mod kind;
 mod layer;
+mod named;
 mod negative_binomial;
 mod one;
 pub(crate) mod ordinal;
@@ -32,6 +34,7 @@ mod stats;
 
 pub use kind::{Form, Kind};
 pub use layer::Layer;
+pub use named::{binary, binomial, drelu, gaussian, ordinal, poisson, potts, relu, spin};
 pub(crate) use negative_binomial::NegativeBinomial;
 pub use ordinal::smoothed as smoothed_frequencies;
 

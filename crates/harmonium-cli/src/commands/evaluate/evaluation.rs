@@ -4,12 +4,10 @@ use crate::args::Common;
 use crate::error::Result;
 use crate::model::Model;
 use crate::output::{duration, grouped, is_live, say};
-use harmonium::evaluate::{
-    Budget, Estimate, Filling, FreeEnergies, Gain, LogLikelihood, LogZParams, complete,
-    conditional_log_likelihood, log_likelihood,
-};
+use harmonium::evaluate::{Estimate, FreeEnergies, LogZParams};
 use harmonium::exact::whole_rows;
 use harmonium::partition::{Progress, Verdict};
+use harmonium::tasks;
 use harmonium::train::{Data, Floor};
 use harmonium::{Bits, Machine, Role, States};
 use harmonium_data::Table;
@@ -19,7 +17,7 @@ use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::ops::ControlFlow;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// How much an evaluation may cost.
 pub(crate) struct Effort {
@@ -59,20 +57,9 @@ impl Effort {
     }
 }
 
-/// What was found.
+/// What was found, and about what.
 pub(crate) struct Evaluation {
-    /// ln Z with its verdict; conditional machines have one for each condition.
-    z: Option<Estimate>,
-    /// Why the verdict, in words.
-    reasons: Vec<String>,
-    /// Mean log-likelihood and its interval: ln Z and the choice of rows together.
-    mean: f64,
-    lower: f64,
-    upper: f64,
-    /// What the machine has over independent columns, where those are known.
-    gain: Option<Gain>,
-    verdict: Verdict,
-    rows: usize,
+    found: tasks::Evaluation,
     /// What the rows are: `test`, `training`, or the data's name.
     name: String,
     seconds: f64,
@@ -81,24 +68,28 @@ pub(crate) struct Evaluation {
 impl Evaluation {
     /// Mean log-likelihood.
     pub(crate) fn mean(&self) -> f64 {
-        self.mean
+        self.found.mean()
     }
     /// Lower and upper end of its interval.
     pub(crate) fn ends(&self) -> (f64, f64) {
-        (self.lower, self.upper)
+        (self.found.interval().lower, self.found.interval().upper)
     }
     /// Mean log-likelihood of independent columns, where it is known.
     pub(crate) fn independent(&self) -> Option<f64> {
-        self.gain.map(|g| g.floor)
+        self.found.gain().map(|g| g.floor)
     }
     /// Whether it may be relied upon, and why.
     pub(crate) fn verdict(&self) -> Verdict {
-        self.verdict
+        self.found.verdict()
+    }
+    fn rows(&self) -> usize {
+        self.found.log_likelihood.rows.len()
     }
 
     /// The object of `evaluate --json`.
     pub(crate) fn json(&self) -> Value {
-        let log_z = self.z.as_ref().map(|z| {
+        let (lower, upper) = self.ends();
+        let log_z = self.found.log_z.as_ref().map(|z| {
             let ess = if z.log_z.ess.is_finite() { json!(z.log_z.ess) } else { Value::Null };
             json!({
                 "value": z.log_z.value,
@@ -111,12 +102,12 @@ impl Evaluation {
         });
         json!({
             "log_z": log_z,
-            "log_likelihood": {"mean": self.mean, "lower": self.lower, "upper": self.upper},
-            "independent": self.gain.map(|g| g.floor),
-            "gain": self.gain.map(|g| json!({"value": g.value, "std_err": g.std_err})),
-            "verdict": self.verdict,
-            "reasons": self.reasons,
-            "rows": self.rows,
+            "log_likelihood": {"mean": self.mean(), "lower": lower, "upper": upper},
+            "independent": self.independent(),
+            "gain": self.found.gain().map(|g| json!({"value": g.value, "std_err": g.std_err})),
+            "verdict": self.verdict(),
+            "reasons": self.found.reasons(),
+            "rows": self.rows(),
             "data": self.name,
             "seconds": self.seconds,
         })
@@ -124,18 +115,22 @@ impl Evaluation {
 
     /// The same for people.
     pub(crate) fn words(&self) -> Vec<String> {
-        let half = 0.5 * (self.upper - self.lower);
+        let ((lower, upper), verdict) = (self.ends(), self.verdict());
+        let half = 0.5 * (upper - lower);
+        let reasons = || self.found.reasons().iter().map(|r| format!("  · {r}"));
         let mut out = Vec::new();
-        if self.verdict.condemns_model() {
-            out.push(format!("verdict: {}: this model must not be used", self.verdict));
-            out.extend(self.reasons.iter().map(|r| format!("  · {r}")));
+        if verdict.condemns_model() {
+            out.push(format!("verdict: {verdict}: this model must not be used"));
+            out.extend(reasons());
         }
-        let given = if self.z.is_none() { " given the condition" } else { "" };
+        let given = if self.found.log_z.is_none() { " given the condition" } else { "" };
         out.push(format!(
             "{} log-likelihood{given} {:.3} ± {half:.3} nats per row ({} rows, 95 %)",
-            self.name, self.mean, self.rows
+            self.name,
+            self.mean(),
+            self.rows()
         ));
-        if let Some(gain) = self.gain {
+        if let Some(gain) = self.found.gain() {
             out.push(format!(
                 "{:+.3} ± {:.3} against independent columns ({:.3})",
                 gain.value,
@@ -144,7 +139,7 @@ impl Evaluation {
             ));
         }
         let took = duration(self.seconds);
-        out.push(match &self.z {
+        out.push(match &self.found.log_z {
             None => format!("ln Z of every condition, in {took}"),
             Some(z) if z.verdict == Verdict::Exact => {
                 format!("ln Z {:.3} exactly, in {took}", z.log_z.value)
@@ -154,14 +149,14 @@ impl Evaluation {
                 z.log_z.value, z.interval.lower, z.interval.upper, z.log_z.method
             ),
         });
-        if self.verdict.condemns_model() {
+        if verdict.condemns_model() {
             return out;
         }
-        out.push(format!("verdict: {}", self.verdict));
-        if self.verdict == Verdict::NotConverged {
+        out.push(format!("verdict: {verdict}"));
+        if verdict == Verdict::NotConverged {
             out.push("  do not rely on these numbers:".into());
         }
-        out.extend(self.reasons.iter().map(|r| format!("  · {r}")));
+        out.extend(reasons());
         out
     }
 }
@@ -170,93 +165,79 @@ impl Evaluation {
 pub(crate) struct Rows<'a> {
     /// The machine, with the class among the hidden units where the rows have none.
     pub(crate) machine: Machine,
-    /// The rows.
-    states: Cow<'a, States>,
-    /// For each layer, which entries are known; all when `None`.
-    known: Vec<Option<Bits>>,
+    data: Cow<'a, Data>,
     /// The rows of which nothing is missing.
     pub(crate) whole: Vec<usize>,
-    /// What their log-likelihoods have more in the units of the table, and those of independent columns.
-    offsets: Option<Vec<f64>>,
-    floor: Option<Vec<f64>>,
-    /// What is to be known about them.
+    /// Independent columns to compare with.
+    floor: Option<&'a Floor>,
+    /// What is to be known about the rows.
     pub(crate) remark: Option<String>,
 }
 
 impl<'a> Rows<'a> {
     /// The rows that a machine has learned from.
-    pub(crate) fn of_data(machine: &Machine, data: &'a Data, floor: Option<&Floor>) -> Result<Self> {
-        let known = data.known().to_vec();
-        let whole = whole_rows(data.rows(), &known);
-        let states = Cow::Borrowed(data.states());
-        let floor = floor.map(|f| f.log_probability(data)).transpose()?;
-        let offsets = data.offsets().map(<[f64]>::to_vec);
-        Ok(Self { machine: machine.clone(), states, known, whole, offsets, floor, remark: None })
+    pub(crate) fn of_data(machine: &Machine, data: &'a Data, floor: Option<&'a Floor>) -> Self {
+        let whole = whole_rows(data.rows(), data.known());
+        let data = match data.wts() {
+            Some(_) => Cow::Owned(data.clone().unweighted()),
+            None => Cow::Borrowed(data),
+        };
+        Self { machine: machine.clone(), data, whole, floor, remark: None }
     }
 
     pub(crate) fn new(
         machine: &Machine,
         layout: &Layout,
         table: &Table,
-        floor: Option<&Floor>,
+        floor: Option<&'a Floor>,
     ) -> Result<Self> {
-        if machine.with_role(Role::Condition).next().is_some() {
-            let (states, known) = harmonium_table::given_states(machine, table)?;
-            let (whole, states) = (whole_rows(table.rows(), &known), Cow::Owned(states));
-            let machine = machine.clone();
-            return Ok(Self { machine, states, known, whole, offsets: None, floor: None, remark: None });
-        }
-        let (mut states, gaps) = layout.states(machine, table)?;
-        let mut known = vec![None; machine.len()];
-        gaps.into_iter().for_each(|(l, bits)| known[l] = Some(bits));
         let mut machine = machine.clone();
-        let mut remark = None;
-        let labelled = table.labels().is_some_and(|y| (0..table.rows()).any(|r| y.get(r).is_some()));
-        if let Some(l) = layout.labels.filter(|_| !labelled) {
-            let mut members = machine.members().to_vec();
-            members[l].role = Role::Hidden;
-            machine = Machine::new(members, machine.couplings().to_vec())?;
-            states.take(l);
-            known[l] = None;
-            remark = Some("the rows have no labels: this is ln p(v), summed over the classes".into());
-        }
-        let whole = whole_rows(table.rows(), &known);
-        let mut data = Data::new(states);
-        for (l, known) in known.iter().enumerate() {
-            if let Some(known) = known {
-                data = data.with_known(l, known.clone())?;
+        let (mut floor, mut remark) = (floor, None);
+        let conditional = machine.with_role(Role::Condition).next().is_some();
+        let data = match conditional {
+            true => {
+                floor = None;
+                harmonium_table::given_data(&machine, table)?
             }
-        }
-        let offsets = layout.log_slopes(data.states(), data.known());
-        data = data.with_offsets(offsets)?;
-        // The floor of a class machine knows labels; without them there is none.
-        let floor = floor.filter(|_| remark.is_none()).map(|f| f.log_probability(&data)).transpose()?;
-        let (offsets, states) = (data.offsets().map(<[f64]>::to_vec), Cow::Owned(data.into_states()));
-        Ok(Self { machine, states, known, whole, offsets, floor, remark })
+            false => {
+                let labelled =
+                    table.labels().is_some_and(|y| (0..table.rows()).any(|r| y.get(r).is_some()));
+                let data = layout.data(&machine, table)?;
+                match layout.labels.filter(|_| !labelled) {
+                    None => data,
+                    Some(l) => {
+                        machine = machine.with_hidden(l)?;
+                        // The floor of a class machine knows labels; without them there is none.
+                        floor = None;
+                        remark = Some(
+                            "the rows have no labels: this is ln p(v), summed over the classes".into(),
+                        );
+                        data.without_layer(l)
+                    }
+                }
+            }
+        };
+        let whole = whole_rows(data.rows(), data.known());
+        // Weights are for learning: every row counts once here.
+        Ok(Self { machine, data: Cow::Owned(data.unweighted()), whole, floor, remark })
     }
 
     /// The rows of which nothing is missing, where there are some.
     pub(crate) fn complete(&self) -> Option<Cow<'_, States>> {
-        match self.whole.len() {
-            0 => None,
-            n if n == self.states.rows() => Some(Cow::Borrowed(&*self.states)),
-            _ => Some(Cow::Owned(self.states.select(&self.whole))),
-        }
+        self.data.whole()
     }
 
     /// For each layer, which entries are known; all when `None`.
     pub(crate) fn known(&self) -> &[Option<Bits>] {
-        &self.known
+        self.data.known()
     }
 
     /// All rows, with what is missing of them drawn from the machine given what is known.
     pub(crate) fn filled(&self, seed: u64) -> Result<States> {
-        if self.whole.len() == self.states.rows() {
-            return Ok(self.states.clone().into_owned());
+        if self.whole.len() == self.data.rows() {
+            return Ok(self.data.states().clone());
         }
-        let filling = Filling { chains: 1, ..Filling::usual(seed) };
-        let mut drawn = complete(&self.machine, &self.states, &self.known, filling, &mut || true)?.drawn;
-        self.machine.with_role(Role::Hidden).for_each(|l| drop(drawn.take(l)));
+        let drawn = self.machine.complete(&*self.data).chains(1).seed(seed).run()?.into_drawn();
         Ok(drawn)
     }
 
@@ -266,27 +247,20 @@ impl<'a> Rows<'a> {
         effort: &Effort,
         common: &Common,
         heard: &mut dyn FnMut(Progress),
-    ) -> Result<(Option<Estimate>, LogLikelihood)> {
-        let (machine, states, known) = (&self.machine, &self.states, &self.known);
-        let (z, l) = match machine.with_role(Role::Condition).next() {
-            None => {
-                let z = estimate(machine, self.complete().as_deref(), effort, common, heard)?;
-                let (seed, bar) = (common.seed.unwrap_or(0), Bar::new("F(v)", common));
-                let mut observer = |p: Progress| bar.show(&p);
-                let l = log_likelihood(machine, states, known, None, &z, seed, &mut observer)?;
-                (Some(z), l)
-            }
-            Some(_) => {
-                let of = |params: &LogZParams, budget: Option<Budget<'_>>, watch: &mut Watch<'_>| {
-                    conditional_log_likelihood(machine, states, known, None, params, budget, watch)
-                };
-                (None, watched(effort, common, heard, of)?)
-            }
+    ) -> Result<tasks::Evaluation> {
+        let bar = Bar::new("likelihood", common);
+        let watch = |p: Progress| {
+            let flow = bar.show(&p);
+            heard(p);
+            flow
         };
-        match &self.offsets {
-            Some(offsets) => Ok((z, l.in_units(offsets, None)?)),
-            None => Ok((z, l)),
+        let task = self.machine.log_likelihood(&*self.data).floor(self.floor).on_progress(watch);
+        let task = task.params(effort.params(common.seed.unwrap_or(0)));
+        Ok(match effort.seconds {
+            Some(seconds) => task.budget(Duration::from_secs_f64(seconds)),
+            None => task,
         }
+        .run()?)
     }
 
     /// The likelihood of the rows, which are called `name`.
@@ -298,43 +272,23 @@ impl<'a> Rows<'a> {
         heard: &mut dyn FnMut(Progress),
     ) -> Result<Evaluation> {
         let start = Instant::now();
-        let (z, mut l) = self.likelihood(effort, common, heard)?;
-        if let Some(floor) = &self.floor {
-            l = l.above(floor, None)?;
-        }
-        l.reasons.extend(self.remark.clone());
-        let (gaps, rows) = (l.rows.len() - self.whole.len(), l.rows.len());
-        if gaps > 0 {
-            l.reasons.push(format!(
-                "{gaps} of {rows} rows have missing entries and count with ln p of what is known of them"
-            ));
-        }
-        Ok(Evaluation {
-            mean: l.mean,
-            lower: l.interval.lower,
-            upper: l.interval.upper,
-            gain: l.gain,
-            verdict: l.verdict,
-            rows: l.rows.len(),
-            name: name.into(),
-            seconds: start.elapsed().as_secs_f64(),
-            reasons: l.reasons,
-            z,
-        })
+        let mut found = self.likelihood(effort, common, heard)?;
+        found.log_likelihood.reasons.extend(self.remark);
+        Ok(Evaluation { found, name: name.into(), seconds: start.elapsed().as_secs_f64() })
     }
 
     /// What the log-likelihood of a row has more in the units of the table.
     pub(crate) fn offset(&self, row: usize) -> f64 {
-        self.offsets.as_ref().map_or(0.0, |x| x[row])
+        self.data.offsets().map_or(0.0, |x| x[row])
     }
 
     /// F(v) of each row in the units of the table: −ln p(v) − ln Z.
     pub(crate) fn free_energies(&self, common: &Common) -> Result<FreeEnergies> {
         let (seed, bar) = (common.seed.unwrap_or(0), Bar::new("F(v)", common));
         let mut observer = |p: Progress| bar.show(&p);
-        let (machine, known) = (&self.machine, &self.known);
-        let mut f =
-            harmonium::evaluate::free_energies(machine, &self.states, known, seed, &mut observer)?;
+        let (machine, data) = (&self.machine, &self.data);
+        let (states, known) = (data.states(), data.known());
+        let mut f = harmonium::evaluate::free_energies(machine, states, known, seed, &mut observer)?;
         f.rows.iter_mut().enumerate().for_each(|(r, f)| *f -= self.offset(r));
         Ok(f)
     }
@@ -342,7 +296,14 @@ impl<'a> Rows<'a> {
 
 /// ln Z of a machine; the base of the estimate is its own.
 pub(crate) fn log_z(machine: &Machine, effort: &Effort, common: &Common) -> Result<Estimate> {
-    estimate(machine, None, effort, common, &mut |_| {})
+    let bar = Bar::new("ln Z", common);
+    let task = machine.log_z().params(effort.params(common.seed.unwrap_or(0)));
+    let task = task.on_progress(|p| bar.show(&p));
+    Ok(match effort.seconds {
+        Some(seconds) => task.budget(Duration::from_secs_f64(seconds)),
+        None => task,
+    }
+    .run()?)
 }
 
 /// Seconds between lines where no live bar can be drawn.
@@ -386,41 +347,6 @@ impl Drop for Bar {
     fn drop(&mut self) {
         self.bar.iter().for_each(ProgressBar::finish_and_clear);
     }
-}
-
-/// What a computation tells its progress to.
-type Watch<'a> = dyn FnMut(Progress) -> ControlFlow<()> + 'a;
-
-fn estimate(
-    machine: &Machine,
-    data: Option<&States>,
-    effort: &Effort,
-    common: &Common,
-    heard: &mut dyn FnMut(Progress),
-) -> Result<Estimate> {
-    watched(effort, common, heard, |params, budget, watch| {
-        harmonium::evaluate::log_z(machine, data, params, budget, watch)
-    })
-}
-
-/// An estimate of ln Z under a progress bar and with the clock of its budget.
-fn watched<R>(
-    effort: &Effort,
-    common: &Common,
-    heard: &mut dyn FnMut(Progress),
-    work: impl FnOnce(&LogZParams, Option<Budget<'_>>, &mut Watch<'_>) -> harmonium::Result<R>,
-) -> Result<R> {
-    let params = effort.params(common.seed.unwrap_or(0));
-    let bar = Bar::new("ln Z", common);
-    let start = Instant::now();
-    let clock = || start.elapsed().as_secs_f64();
-    let budget = effort.seconds.map(|seconds| Budget { seconds, clock: &clock });
-    let mut watch = |p: Progress| {
-        let flow = bar.show(&p);
-        heard(p);
-        flow
-    };
-    Ok(work(&params, budget, &mut watch)?)
 }
 
 /// Evaluates a machine with the columns of a model on a table.

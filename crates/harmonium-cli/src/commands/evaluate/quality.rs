@@ -36,8 +36,8 @@ struct Classes {
 
 impl Classes {
     fn new(model: &Model, table: &Table) -> Result<Option<Self>> {
-        let (Some(l), Some(labels)) = (model.layout.labels, table.labels()) else { return Ok(None) };
-        let (p, _) = crate::commands::classify::posterior(model, l, table, 0)?;
+        let (Some(_), Some(labels)) = (model.layout.labels, table.labels()) else { return Ok(None) };
+        let p = crate::commands::classify::posterior(model, table, 0)?.probabilities;
         let told =
             p.rows().into_iter().enumerate().filter_map(|(r, p)| Some((p, labels.get(r)? as usize)));
         let told: Vec<(bool, f64)> =
@@ -68,9 +68,7 @@ impl Quality {
         let Some(whole) = rows.complete().filter(|whole| whole.rows() > 1) else { return Ok(None) };
         let shown: Vec<usize> = spread(whole.rows(), COMPARED).collect();
         let (machine, data) = (&rows.machine, whole.select(&shown));
-        let sweeps = crate::commands::sample::SWEEPS;
-        let drawn = crate::commands::sample::drawn(machine, data.rows().max(100), sweeps, seed)?;
-        let drawn = &drawn;
+        let drawn = &machine.sample(data.rows().max(100)).seed(seed).run()?.states;
         // The rows that the machine has seen, where the run knows them: copies of these are what memory would show.
         let train = model.run.as_ref().and_then(|run| {
             let mut config = crate::config::Config::read(&run.config()).ok()?;

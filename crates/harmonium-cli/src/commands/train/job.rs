@@ -3,7 +3,6 @@
 use super::watch::{Keeper, Levels};
 use crate::args::Common;
 use crate::commands::evaluate::{self, Evaluation, Rows};
-use crate::commands::sample;
 use crate::config::Config;
 use crate::error::{Context, Failure, Result};
 use crate::output::{counted, duration, grouped, put, say, width};
@@ -251,7 +250,7 @@ impl Job {
         let effort = evaluate::Effort::after_training();
         let (name, rows) = match &self.set.test {
             Some(test) => ("test", Rows::new(&machine, &self.layout, test, self.floor.as_ref())),
-            None => ("training", Rows::of_data(&machine, &self.data, self.floor.as_ref())),
+            None => ("training", Ok(Rows::of_data(&machine, &self.data, self.floor.as_ref()))),
         };
         let evaluation = rows.and_then(|rows| rows.evaluate(name, &effort, common, &mut heard));
         lost.map_or(Ok(()), Err)?;
@@ -304,7 +303,7 @@ impl Job {
             return Ok(None);
         }
         let seed = common.seed.or(self.config.train.seed).unwrap_or(0);
-        let states = sample::drawn(machine, 100, sample::SWEEPS, seed)?;
+        let states = machine.sample(100).seed(seed).run()?.states;
         let table = self.layout.table(machine, &states)?;
         let Some(images) = picture::images(&table, 0..table.rows()) else { return Ok(None) };
         let png = crate::commands::data::grid_png(&images);

@@ -1,0 +1,65 @@
+//! The task of computing hidden features of rows.
+
+use super::IntoData;
+use crate::evaluate::features;
+use crate::train::Data;
+use crate::{Error, Machine, Real, Result, Role};
+use ndarray::Array2;
+use std::borrow::Cow;
+
+/// Features to be; [`run`](Self::run) computes them.
+#[must_use = "nothing is computed until `run` is called"]
+pub struct Features<'a, T: Real = f32> {
+    machine: &'a Machine<T>,
+    data: Result<Cow<'a, Data<T>>>,
+    inputs: bool,
+    seed: u64,
+    stopped: Box<dyn Fn() -> bool + 'a>,
+}
+
+impl<T: Real> Machine<T> {
+    /// The task of computing the mean of every hidden unit given each row. Deeper layers see the most probable states of those below;
+    /// of rows with gaps it is the mean over all ways to complete them.
+    pub fn features<'a>(&'a self, rows: impl IntoData<'a, T>) -> Features<'a, T> {
+        let data = rows.into_data(self);
+        Features { machine: self, data, inputs: false, seed: 0, stopped: Box::new(|| false) }
+    }
+}
+
+impl<'a, T: Real> Features<'a, T> {
+    /// What reaches the hidden units, in place of their means.
+    pub fn inputs(mut self, inputs: bool) -> Self {
+        self.inputs = inputs;
+        self
+    }
+    /// Seed of all random numbers, which rows with gaps may need.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+    /// Asked between sweeps whether to stop.
+    pub fn stop_when(mut self, stopped: impl Fn() -> bool + 'a) -> Self {
+        self.stopped = Box::new(stopped);
+        self
+    }
+
+    /// Computes the features: an array for each hidden layer, a row for each row of the data.
+    ///
+    /// # Errors
+    /// A machine without hidden units, rows that do not fit, being stopped.
+    pub fn run(self) -> Result<Vec<Array2<T>>> {
+        self.machine.check()?;
+        let data = self.data?;
+        if self.machine.with_role(Role::Hidden).next().is_none() {
+            let why = "the machine has no hidden units".into();
+            return Err(Error::Undefined { what: "features", why });
+        }
+        let mut go_on = || !(self.stopped)();
+        let (states, known) = (data.states(), data.known());
+        let found = features(self.machine, states, known, self.inputs, self.seed, &mut go_on)?;
+        match (self.stopped)() {
+            true => Err(Error::Stopped { what: "features" }),
+            false => Ok(found),
+        }
+    }
+}
