@@ -10,21 +10,21 @@ import numpy.typing as npt
 __all__ = [
     "Chains",
     "Checkpoint",
+    "LogLikelihood",
     "LogZ",
     "Machine",
-    "Sampler",
     "Rows",
     "Table",
     "View",
     "__version__",
     "build",
+    "complete",
     "equilibrium",
     "fit_transforms",
     "from_units",
     "load_data",
     "log_likelihood",
     "log_z",
-    "marginals",
     "mixing",
     "pack_schema",
     "plan",
@@ -32,6 +32,7 @@ __all__ = [
     "pseudo_log_likelihood_by_flips",
     "quality",
     "read_columns",
+    "sample",
     "to_units",
     "train",
     "unpack_schema",
@@ -117,23 +118,6 @@ class Chains:
     def sweeps(self) -> int: ...
 
 @final
-class Sampler:
-    def __new__(
-        cls,
-        machine: Machine,
-        n: int,
-        seed: int,
-        beta: float,
-        tempering: int | None,
-        sweeps: int,
-        threads: int,
-        given: Rows | None = None,
-    ) -> Sampler: ...
-    def sweep(self, n: int, threads: int) -> None: ...
-    def rows(self, machine: Machine) -> Rows: ...
-    def remarks(self) -> tuple[str | None, str | None]: ...
-
-@final
 class Checkpoint:
     @staticmethod
     def load(path: _Path) -> Checkpoint: ...
@@ -148,11 +132,54 @@ class Checkpoint:
 
 @final
 class LogZ:
-    def json(self) -> str: ...
+    @property
+    def value(self) -> float: ...
+    @property
+    def interval(self) -> tuple[float, float]: ...
+    @property
+    def verdict(self) -> str: ...
+    @property
+    def reasons(self) -> list[str]: ...
+    def details(self) -> dict[str, Any]: ...
 
-def marginals(
-    machine: Machine, given: Rows, chains: int, sweeps: int, seed: int, threads: int
-) -> tuple[list[tuple[int, _F64]], Rows]: ...
+@final
+class LogLikelihood:
+    @property
+    def mean(self) -> float: ...
+    @property
+    def interval(self) -> tuple[float, float]: ...
+    @property
+    def sampling_err(self) -> float: ...
+    @property
+    def verdict(self) -> str: ...
+    @property
+    def condemned(self) -> bool: ...
+    @property
+    def reasons(self) -> list[str]: ...
+    @property
+    def gain(self) -> tuple[float, float, float] | None: ...
+    @property
+    def rows(self) -> _F64: ...
+    @property
+    def intervals(self) -> _F64: ...
+    @property
+    def log_z(self) -> LogZ | None: ...
+
+def sample(
+    machine: Machine,
+    n: int,
+    chains: int | None,
+    sweeps: int,
+    between: int,
+    temperature: float,
+    tempering: int | None,
+    seed: int,
+    threads: int,
+    given: Rows | None = None,
+) -> tuple[Rows, str | None, str | None]: ...
+def complete(
+    machine: Machine, given: Rows, draw: bool, chains: int, sweeps: int, seed: int, threads: int
+) -> list[tuple[int, _F64]]: ...
 def plan(machine: Machine, data: Rows, params: str, threads: int) -> str: ...
 def train(
     machine: Machine,
@@ -171,25 +198,25 @@ def train(
     threads: int,
 ) -> tuple[Machine, Checkpoint, str, BaseException | None]: ...
 def log_z(
-    machine: Machine, data: Rows | None, params: str, time_budget: float | None, threads: int
+    machine: Machine, data: Rows | None, params: dict[str, Any], time_budget: float | None, threads: int
 ) -> LogZ: ...
 def log_likelihood(
     machine: Machine,
     data: Rows,
     log_z: LogZ | None,
     floor: str | None,
-    params: str,
+    params: dict[str, Any],
     time_budget: float | None,
     threads: int,
-) -> str: ...
+) -> LogLikelihood: ...
 def pseudo_log_likelihood(machine: Machine, data: Rows, threads: int) -> _F64: ...
 def pseudo_log_likelihood_by_flips(machine: Machine, data: Rows, seed: int, threads: int) -> _F64: ...
 def equilibrium(
     machine: Machine, data: Rows, chains: int, sweeps: int, seed: int, threads: int
-) -> str: ...
-def quality(machine: Machine, data: Rows, samples: Rows, threads: int) -> str: ...
-def verify(machine: Machine, chains: int, sweeps: int, seed: int, threads: int) -> str: ...
-def mixing(trace: _F64) -> str: ...
+) -> dict[str, Any]: ...
+def quality(machine: Machine, data: Rows, samples: Rows, threads: int) -> dict[str, Any]: ...
+def verify(machine: Machine, chains: int, sweeps: int, seed: int, threads: int) -> dict[str, Any]: ...
+def mixing(trace: _F64) -> dict[str, Any]: ...
 
 @final
 class Table:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -81,8 +80,8 @@ class Evaluating(Parts):
         self,
         X: Any = None,
         *,
-        std_err: float = 0.1,
-        chains: int = 128,
+        std_err: float | None = None,
+        chains: int | None = None,
         time_budget: float | str | None = None,
         seed: int = 0,
         threads: int | None = None,
@@ -97,12 +96,13 @@ class Evaluating(Parts):
         return self._log_z(rows, std_err, chains, time_budget, seed, threads, effort)
 
     def _log_z(
-        self, rows: _core.Rows | None, std_err: float, chains: int, budget: float | str | None, seed: int,
+        self, rows: _core.Rows | None, std_err: float | None, chains: int | None, budget: float | str | None, seed: int,
         threads: int | None, effort: Mapping[str, Any],
     ) -> LogZ:  # fmt: skip
-        params = {"std_err": std_err, "chains": chains, "seed": seed, **effort}
         with _settings.explained():
-            found = _core.log_z(self._core, rows, json.dumps(params), _settings.seconds(budget), resolve(threads))
+            found = _core.log_z(
+                self._core, rows, _effort(std_err, chains, seed, effort), _settings.seconds(budget), resolve(threads)
+            )
         return LogZ._of(found)
 
     def log_likelihood(
@@ -111,8 +111,8 @@ class Evaluating(Parts):
         *,
         log_z: LogZ | None = None,
         sample_weight: Any = None,
-        std_err: float = 0.1,
-        chains: int = 128,
+        std_err: float | None = None,
+        chains: int | None = None,
         time_budget: float | str | None = None,
         seed: int = 0,
         threads: int | None = None,
@@ -129,17 +129,12 @@ class Evaluating(Parts):
         'exact'
         """
         rows = _inputs.rows(self, X, "X", missing=True, weights=sample_weight)
-        workers = resolve(threads)
-        floor = self._details.get("floor")
-        z = log_z
-        if z is None and not any(x.role == "condition" for x in self._layers.values()):
-            z = self._log_z(rows, std_err, chains, time_budget, seed, threads, effort)
-        params = json.dumps({"std_err": std_err, "chains": chains, "seed": seed, **effort})
         with _settings.explained():
             found = _core.log_likelihood(
-                self._core, rows, None if z is None else z._found, floor, params, _settings.seconds(time_budget), workers
-            )
-        return LogLikelihood._of(found, z)
+                self._core, rows, None if log_z is None else log_z._found, self._details.get("floor"),
+                _effort(std_err, chains, seed, effort), _settings.seconds(time_budget), resolve(threads),
+            )  # fmt: skip
+        return LogLikelihood._of(found)
 
     def pseudo_log_likelihood(self, X: Any, *, threads: int | None = None) -> Floats:
         """Sum over units of ln p(unit | all other units), exactly, of each row.
@@ -177,15 +172,19 @@ class Evaluating(Parts):
         if len(rows) > 1000:
             rows = rows.select(list(range(0, len(rows), -(-len(rows) // 1000))))
         workers = resolve(threads)
-        found = json.loads(_core.equilibrium(self._core, rows, chains, sweeps, seed, workers))
-        walk = _core.Sampler(self._core, max(100, len(rows)), seed, 1.0, None, 1000, workers)
-        walk.sweep(1000, workers)
-        samples = json.loads(_core.quality(self._core, rows, walk.rows(self._core), workers))
+        found = _core.equilibrium(self._core, rows, chains, sweeps, seed, workers)
+        drawn, *_ = _core.sample(self._core, max(100, len(rows)), None, 1000, 100, 1.0, None, seed, workers)
+        samples = _core.quality(self._core, rows, drawn, workers)
         return Diagnosis(found["verdict"], found["reasons"], found, samples)
 
     def verify(
         self, *, chains: int = 4000, sweeps: int = 200, seed: int = 0, threads: int | None = None
     ) -> dict[str, Any]:
         """The sampler on this machine (or on a part of it) against enumeration: a small ``p_value`` is bad news."""
-        found: dict[str, Any] = json.loads(_core.verify(self._core, chains, sweeps, seed, resolve(threads)))
-        return found
+        return _core.verify(self._core, chains, sweeps, seed, resolve(threads))
+
+
+def _effort(std_err: float | None, chains: int | None, seed: int, effort: Mapping[str, Any]) -> dict[str, Any]:
+    """What an estimate of ln Z may do; what is not set has the default of the library."""
+    given = {"std_err": std_err, "chains": chains, "seed": seed, **effort}
+    return {name: x for name, x in given.items() if x is not None}

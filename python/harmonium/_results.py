@@ -44,9 +44,7 @@ class LogZ:
 
     @classmethod
     def _of(cls, found: _core.LogZ) -> LogZ:
-        x = json.loads(found.json())
-        ends = x["interval"]
-        return cls(x["log_z"]["value"], ends["lower"], ends["upper"], x["verdict"], x["reasons"], x, found)
+        return cls(found.value, *found.interval, found.verdict, found.reasons, found.details(), found)
 
     def __float__(self) -> float:
         return self.value
@@ -85,18 +83,14 @@ class LogLikelihood:
     gain_err: float | None = field(default=None, repr=False)
 
     @classmethod
-    def _of(cls, text: str, z: LogZ | None) -> LogLikelihood:
-        x = json.loads(text)
-        ends = x["interval"]
-        rows = np.array(x["rows"], dtype=np.float64)
-        intervals = np.array([[i["lower"], i["upper"]] for i in x["intervals"]], dtype=np.float64)
-        gain = x["gain"] or {}
-        if x["verdict"] in ("diverged", "worse than independent columns"):
-            warnings.warn(f"this model must not be used: {x['verdict']} ({x['reasons'][0]})", RuntimeWarning, stacklevel=3)
-        mean = float("nan") if x["mean"] is None else x["mean"]
+    def _of(cls, found: _core.LogLikelihood) -> LogLikelihood:
+        if found.condemned:
+            warnings.warn(f"this model must not be used: {found.verdict} ({found.reasons[0]})", RuntimeWarning, stacklevel=3)
+        z = found.log_z
+        floor, gain, gain_err = found.gain or (None, None, None)
         return cls(
-            mean, ends["lower"], ends["upper"], x["verdict"], x["reasons"], rows, x["sampling_err"], z, intervals,
-            gain.get("floor"), gain.get("value"), gain.get("std_err"),
+            found.mean, *found.interval, found.verdict, found.reasons, found.rows, found.sampling_err,
+            None if z is None else LogZ._of(z), found.intervals, floor, gain, gain_err,
         )  # fmt: skip
 
     def __float__(self) -> float:

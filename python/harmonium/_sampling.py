@@ -11,7 +11,7 @@ import numpy as np
 
 from . import _back, _core, _frames, _inputs
 from ._names import suggestion
-from ._parts import Array, Arrays, Floats, LayerInfo, Parts, _one
+from ._parts import Array, Arrays, Parts, _one
 from ._table import Column
 from ._threads import resolve
 from ._trace import Trace
@@ -156,26 +156,24 @@ class Sampling(Parts):
         if first is not None and len(first) != count:
             raise ValueError(f"start: expected {count} rows, one for each chain, got {len(first)}")
         workers, beta = resolve(threads), 1.0 / temperature
-        walk: _core.Chains | _core.Sampler
-        if everything or annealing:
-            walk = _core.Chains(self._core, count, seed, held, first)
-            if annealing:
-                walk.anneal(self._core, annealing, beta, workers)
-        else:
-            walk = _core.Sampler(self._core, count, seed, beta, tempering, sweeps, workers, held)
-
-        def sweep(n: int) -> None:
-            if isinstance(walk, _core.Sampler):
-                walk.sweep(n, workers)
-            else:
-                walk.sweep(self._core, n, beta, workers)
-
-        sweep(sweeps)
+        if not (everything or annealing):
+            rows, *remarks = _core.sample(
+                self._core, n, count, sweeps, between, temperature, tempering, seed, workers, held
+            )
+            for remark in remarks:
+                if remark is not None:
+                    warnings.warn(remark, RuntimeWarning, stacklevel=3)
+            visible = ((place, x) for place, x in enumerate(self._layers.values()) if x.role == "visible")
+            return {x.name: self._measured(x.name, rows.values(place)) for place, x in visible}
+        walk = _core.Chains(self._core, count, seed, held, first)
+        if annealing:
+            walk.anneal(self._core, annealing, beta, workers)
+        walk.sweep(self._core, sweeps, beta, workers)
         parts: dict[str, list[Array]] = {name: [] for name in (*self._layers, *(["energy"] if everything else []))}
         drawn = 0
         while drawn < n:
             if drawn:
-                sweep(max(1, between))
+                walk.sweep(self._core, max(1, between), beta, workers)
             rows = walk.rows(self._core)
             for place, (name, info) in enumerate(self._layers.items()):
                 if everything or info.role == "visible":
@@ -183,10 +181,6 @@ class Sampling(Parts):
             if everything:
                 parts["energy"].append(self._core.energy(rows, workers))
             drawn += count
-        if isinstance(walk, _core.Sampler):
-            for remark in walk.remarks():
-                if remark is not None:
-                    warnings.warn(remark, RuntimeWarning, stacklevel=3)
         return {name: np.concatenate(x)[:n] for name, x in parts.items() if x}
 
     def _clamped(self, clamp: Mapping[Any, Any]) -> dict[str, Array]:
@@ -329,17 +323,14 @@ class Sampling(Parts):
         if not which.size:
             return out
         part = rows.select(which.tolist())
-        means, last = _core.marginals(self._core, part, chains, sweeps, seed, resolve(threads))
-        for place, mean in means:
+        for place, values in _core.complete(self._core, part, fill == "sample", chains, sweeps, seed, resolve(threads)):
             name = list(self._layers)[place]
             known_here = known[name]
             if known_here is None:
                 continue
-            drawn = last.values(place)[: which.size]
-            filled = self._measured(name, drawn if fill == "sample" else _best(self._layers[name], mean))
             wanted = ~known_here[which]
             block = out[name][which]
-            block[wanted] = filled[wanted]
+            block[wanted] = self._measured(name, values)[wanted]
             out[name][which] = block
         return out
 
@@ -350,16 +341,3 @@ def _temperatures(tempering: int | bool | None, annealing: int | None) -> int | 
     if wanted is not None and (wanted < 0 or wanted == 1 or (wanted and annealing)):
         raise ValueError(f"tempering: expected at least 2 temperatures and no annealing, got {tempering}")
     return wanted
-
-
-def _best(info: LayerInfo, mean: Floats) -> Array:
-    """The most probable value of each unit from its conditional mean."""
-    if info.kind == "binary":
-        return (mean > 0.5).astype(np.float64)
-    if info.kind == "spin":
-        return np.where(mean > 0, 1.0, -1.0)
-    if info.kind == "potts":
-        return np.asarray(mean.reshape(len(mean), info.n, -1).argmax(axis=2), dtype=np.float64)
-    if info.kind in ("binomial", "poisson", "negative_binomial", "ordinal"):
-        return np.floor(mean + 0.5)
-    return mean

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -50,8 +49,7 @@ class Trace(Mapping[str, Array]):
         values = np.ascontiguousarray(self.energy if trace is None else trace, dtype=np.float64)
         if values.ndim != 2:
             raise ValueError(f"trace: expected shape (chains, draws), got {values.shape}")
-        found: dict[str, Any] = json.loads(_core.mixing(values))
-        return found
+        return _core.mixing(values)
 
     def to_arviz(self) -> Any:
         """The draws for ArviZ: a DataTree or InferenceData, whichever the installed version makes.

@@ -3,8 +3,8 @@
 use crate::machine::Machine;
 use crate::rows::Rows;
 use crate::work::{Link, whole};
-use harmonium::evaluate::{self, Filling};
 use harmonium::sample::{How, purpose};
+use harmonium::tasks::Fill;
 use harmonium::train::Data;
 use harmonium::{Bits, Clamp, Clamps, Result, Role};
 use numpy::{IntoPyArray, PyArray2};
@@ -19,78 +19,6 @@ const PATIENCE: usize = 16;
 pub(crate) struct Chains {
     chains: Mutex<harmonium::Chains>,
     clamps: Clamps,
-}
-
-/// A source of samples at the temperature 1/beta: exact draws, plain chains or replica exchange.
-#[pyclass(frozen, module = "harmonium._core")]
-pub(crate) struct Sampler {
-    sampler: Mutex<harmonium::sample::Sampler>,
-}
-
-#[pymethods]
-impl Sampler {
-    /// Samples by whatever it takes (`tempering` is `None`), by plain chains (0) or by replica exchange over that many
-    /// temperatures, started and clamped as [`Chains`] are.
-    #[new]
-    #[pyo3(signature = (machine, n, seed, beta, tempering, sweeps, threads, given=None))]
-    #[allow(clippy::too_many_arguments)]
-    fn new(
-        py: Python<'_>,
-        machine: &Machine,
-        n: usize,
-        seed: u64,
-        beta: f64,
-        tempering: Option<usize>,
-        sweeps: usize,
-        threads: usize,
-        given: Option<&Rows>,
-    ) -> PyResult<Self> {
-        let how = match tempering {
-            None => How::Auto,
-            Some(0) => How::Plain,
-            Some(rungs) => How::Tempered(rungs),
-        };
-        whole(py, threads, |link| {
-            let Chains { chains, clamps } = Chains::start(&machine.inner, n, seed, given, None)?;
-            let chains = chains.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
-            let mut machine = (*machine.inner).clone();
-            // E is linear in the parameters: a temperature is a factor.
-            if beta != 1.0 {
-                let mut parameters = machine.parameters();
-                parameters.scale(beta as f32);
-                machine.set_parameters(&parameters)?;
-            }
-            let (states, mut go_on) = (chains.states().clone(), || !link.stopped());
-            let sampler =
-                harmonium::sample::Sampler::new(machine, clamps, states, how, seed, sweeps, &mut go_on)?;
-            Ok(Self { sampler: Mutex::new(sampler) })
-        })
-    }
-
-    fn sweep(&self, py: Python<'_>, n: usize, threads: usize) -> PyResult<()> {
-        whole(py, threads, |link| {
-            let mut sampler = self.lock();
-            // Exact draws are independent of those before.
-            let n = if sampler.is_exact() { 1 } else { n };
-            (0..n).take_while(|_| !link.stopped()).try_for_each(|_| sampler.sweep(1))
-        })
-    }
-
-    /// The present states of all layers.
-    fn rows(&self, machine: &Machine) -> Rows {
-        Rows::new(&machine.inner, Data::new(self.lock().states().clone()))
-    }
-
-    /// What was done that nobody asked for, and what speaks against the samples.
-    fn remarks(&self) -> (Option<String>, Option<String>) {
-        self.lock().remarks()
-    }
-}
-
-impl Sampler {
-    fn lock(&self) -> std::sync::MutexGuard<'_, harmonium::sample::Sampler> {
-        self.sampler.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
 }
 
 #[pymethods]
@@ -207,28 +135,71 @@ fn sweep(
     Ok(())
 }
 
-type Marginals<'py> = (Vec<(usize, Bound<'py, PyArray2<f64>>)>, Rows);
+/// Samples, what was done that nobody asked for, and what speaks against them.
+type Sampled = (Rows, Option<String>, Option<String>);
 
-/// Conditional means of every visible layer given the known entries of each row, in dense form, and a draw of each row:
-/// exactly, or by `chains` chains per row and `sweeps` sweeps.
+/// `n` samples of all layers: by whatever it takes (`tempering` is `None`), by plain chains (0) or by replica exchange over
+/// that many temperatures. The known entries of `given` are kept.
 #[pyfunction]
-pub(crate) fn marginals<'py>(
+#[pyo3(signature = (machine, n, chains, sweeps, between, temperature, tempering, seed, threads, given=None))]
+pub(crate) fn sample(
+    py: Python<'_>,
+    machine: &Machine,
+    n: usize,
+    chains: Option<usize>,
+    sweeps: usize,
+    between: usize,
+    temperature: f64,
+    tempering: Option<usize>,
+    seed: u64,
+    threads: usize,
+    given: Option<&Rows>,
+) -> PyResult<Sampled> {
+    let how = match tempering {
+        None => How::Auto,
+        Some(0) => How::Plain,
+        Some(rungs) => How::Tempered(rungs),
+    };
+    let machine = &*machine.inner;
+    let found = whole(py, threads, |link| {
+        let mut task = machine.sample(n).sweeps(sweeps).between(between).temperature(temperature);
+        task = task.how(how).seed(seed).stop_when(|| link.stopped());
+        if let Some(chains) = chains {
+            task = task.chains(chains);
+        }
+        if let Some(given) = given {
+            task = task.given(&given.data);
+        }
+        task.run()
+    })?;
+    let (note, warning) = (found.note.clone(), found.warning.clone());
+    Ok((Rows::new(machine, Data::new(found.states)), note, warning))
+}
+
+/// The values of every visible layer with the gaps filled, by the place of the layer.
+type Filled<'py> = Vec<(usize, Bound<'py, PyArray2<f64>>)>;
+
+/// Fills what is missing in rows by the most probable values, or by one draw (`draw`).
+#[pyfunction]
+pub(crate) fn complete<'py>(
     py: Python<'py>,
     machine: &Machine,
     given: &Rows,
+    draw: bool,
     chains: usize,
     sweeps: usize,
     seed: u64,
     threads: usize,
-) -> PyResult<Marginals<'py>> {
+) -> PyResult<Filled<'py>> {
     let machine = &*machine.inner;
-    let found = whole(py, threads, |link| {
-        let (states, known) = (given.data.states(), given.data.known());
-        let filling = Filling { chains, sweeps, seed };
-        evaluate::complete(machine, states, known, filling, &mut || !link.stopped())
+    let fill = if draw { Fill::Sample } else { Fill::Best };
+    let filled = whole(py, threads, |link| {
+        let task = machine.complete(&given.data).chains(chains).sweeps(sweeps).seed(seed);
+        let found = task.stop_when(|| link.stopped()).run()?;
+        let visible = machine.with_role(Role::Visible);
+        visible
+            .map(|l| Ok((l, found.values(&machine.members()[l].name, fill)?)))
+            .collect::<Result<Vec<_>>>()
     })?;
-    let means = found.means.into_iter().enumerate();
-    let means = means.filter(|(l, _)| machine.role(*l) == Role::Visible);
-    let means = means.map(|(l, m)| (l, m.into_pyarray(py))).collect();
-    Ok((means, Rows::new(machine, Data::new(found.drawn))))
+    Ok(filled.into_iter().map(|(l, x)| (l, x.into_pyarray(py))).collect())
 }

@@ -1,19 +1,20 @@
-//! Evaluating a machine: ln Z, likelihood, diagnostics. Results are JSON.
+//! Evaluating a machine: ln Z, likelihood, diagnostics.
 
-use crate::error::value;
 use crate::machine::Machine;
+use crate::objects::{from_python, to_python};
 use crate::rows::Rows;
 use crate::work::{Link, whole};
-use harmonium::evaluate::{self, Budget, Estimate, LogZParams};
-use harmonium::exact::whole_rows;
+use harmonium::evaluate::{self, Estimate, LogZParams};
 use harmonium::partition::Progress;
+use harmonium::tasks::Evaluation;
 use harmonium::train::Floor;
 use harmonium::{Result, Role, States};
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray2};
+use ndarray::Array2;
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray2};
 use pyo3::prelude::*;
-use serde_json::json;
+use pyo3::types::PyDict;
 use std::ops::ControlFlow;
-use std::time::Instant;
+use std::time::Duration;
 
 /// ln Z with everything that speaks for or against it.
 #[pyclass(frozen, module = "harmonium._core")]
@@ -23,13 +24,85 @@ pub(crate) struct LogZ {
 
 #[pymethods]
 impl LogZ {
-    fn json(&self) -> String {
-        text(&self.estimate)
+    #[getter]
+    fn value(&self) -> f64 {
+        self.estimate.log_z.value
+    }
+    /// Lower and upper end of the 95 % interval.
+    #[getter]
+    fn interval(&self) -> (f64, f64) {
+        (self.estimate.interval.lower, self.estimate.interval.upper)
+    }
+    #[getter]
+    fn verdict(&self) -> String {
+        self.estimate.verdict.to_string()
+    }
+    #[getter]
+    fn reasons(&self) -> Vec<String> {
+        self.estimate.reasons.clone()
+    }
+    /// All that was found, as a dict.
+    fn details<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        to_python(py, &self.estimate)
     }
 }
 
-fn text(x: &impl serde::Serialize) -> String {
-    serde_json::to_string(x).expect("results are plain data")
+/// The log-likelihood of rows.
+#[pyclass(frozen, module = "harmonium._core")]
+pub(crate) struct LogLikelihood {
+    found: Evaluation,
+}
+
+#[pymethods]
+impl LogLikelihood {
+    #[getter]
+    fn mean(&self) -> f64 {
+        self.found.mean()
+    }
+    /// Lower and upper end of the 95 % interval.
+    #[getter]
+    fn interval(&self) -> (f64, f64) {
+        (self.found.interval().lower, self.found.interval().upper)
+    }
+    #[getter]
+    fn sampling_err(&self) -> f64 {
+        self.found.log_likelihood.sampling_err
+    }
+    #[getter]
+    fn verdict(&self) -> String {
+        self.found.verdict().to_string()
+    }
+    /// Whether the model itself is at fault.
+    #[getter]
+    fn condemned(&self) -> bool {
+        self.found.verdict().condemns_model()
+    }
+    #[getter]
+    fn reasons(&self) -> Vec<String> {
+        self.found.reasons().to_vec()
+    }
+    /// Mean of independent columns, gain over it and its standard error.
+    #[getter]
+    fn gain(&self) -> Option<(f64, f64, f64)> {
+        self.found.gain().map(|g| (g.floor, g.value, g.std_err))
+    }
+    /// ln p of each row.
+    #[getter]
+    fn rows<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        PyArray1::from_slice(py, &self.found.log_likelihood.rows)
+    }
+    /// Ends of the interval of each row.
+    #[getter]
+    fn intervals<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray2<f64>> {
+        let ends = &self.found.log_likelihood.intervals;
+        let end = |(r, k): (usize, usize)| if k == 0 { ends[r].lower } else { ends[r].upper };
+        Array2::from_shape_fn((ends.len(), 2), end).into_pyarray(py)
+    }
+    /// ln Z; conditional machines have one for each condition instead.
+    #[getter]
+    fn log_z(&self) -> Option<LogZ> {
+        self.found.log_z.clone().map(|estimate| LogZ { estimate })
+    }
 }
 
 /// Breaks off when the link says so.
@@ -37,87 +110,57 @@ pub(crate) fn observer<'a>(link: &'a Link<'a>) -> impl FnMut(Progress) -> Contro
     |_| if link.stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 
-/// ln Z; `params` is the JSON of `LogZParams`.
+/// ln Z; `params` are those of `LogZParams`, unset ones have their defaults.
 #[pyfunction]
 pub(crate) fn log_z(
     py: Python<'_>,
     machine: &Machine,
     data: Option<&Rows>,
-    params: &str,
+    params: &Bound<'_, PyDict>,
     time_budget: Option<f64>,
     threads: usize,
 ) -> PyResult<LogZ> {
-    let params: LogZParams = serde_json::from_str(params).map_err(|e| value("log_z", e))?;
-    let start = Instant::now();
+    let params: LogZParams = from_python("log_z", params)?;
     let estimate = whole(py, threads, |link| {
-        let clock = || start.elapsed().as_secs_f64();
-        let budget = time_budget.map(|seconds| Budget { seconds, clock: &clock });
-        // Rows with gaps say nothing about the base of the estimate.
-        let base = data.and_then(|d| match whole_rows(d.states().rows(), d.data.known()) {
-            rows if rows.is_empty() => None,
-            rows if rows.len() == d.states().rows() => Some(d.states().clone()),
-            rows => Some(d.states().select(&rows)),
-        });
-        evaluate::log_z(&machine.inner, base.as_ref(), &params, budget, &mut observer(link))
+        let mut task = machine.inner.log_z().params(params).on_progress(observer(link));
+        if let Some(data) = data {
+            task = task.base(&data.data);
+        }
+        if let Some(seconds) = time_budget {
+            task = task.budget(Duration::from_secs_f64(seconds));
+        }
+        task.run()
     })?;
     Ok(LogZ { estimate })
 }
 
-/// ln p(v) of rows given ln Z, or p(v|u) of a conditional machine, which finds that of every condition as `params` say.
+/// ln p(v) of rows, with this ln Z where it is given, or p(v|u) of a conditional machine.
 #[pyfunction]
-#[allow(clippy::too_many_arguments)]
 pub(crate) fn log_likelihood(
     py: Python<'_>,
     machine: &Machine,
     data: &Rows,
     log_z: Option<&LogZ>,
     floor: Option<&str>,
-    params: &str,
+    params: &Bound<'_, PyDict>,
     time_budget: Option<f64>,
     threads: usize,
-) -> PyResult<String> {
-    let params: LogZParams = serde_json::from_str(params).map_err(|e| value("log_z", e))?;
-    let start = Instant::now();
-    let machine = &*machine.inner;
+) -> PyResult<LogLikelihood> {
+    let params: LogZParams = from_python("log_z", params)?;
     // One that cannot be read is no reason to withhold the likelihood.
     let floor: Option<Floor> = floor.and_then(|text| serde_json::from_str(text).ok());
-    let likelihood = whole(py, threads, |link| {
-        let (states, known, wts) = (data.states(), data.data.known(), data.wts());
-        let mut observer = observer(link);
-        let found = match log_z {
-            Some(z) => evaluate::log_likelihood(
-                machine,
-                states,
-                known,
-                wts,
-                &z.estimate,
-                params.seed,
-                &mut observer,
-            ),
-            None => {
-                let clock = || start.elapsed().as_secs_f64();
-                let budget = time_budget.map(|seconds| Budget { seconds, clock: &clock });
-                evaluate::conditional_log_likelihood(
-                    machine,
-                    states,
-                    known,
-                    wts,
-                    &params,
-                    budget,
-                    &mut observer,
-                )
-            }
-        }?;
-        let found = match data.data.offsets() {
-            Some(offsets) => found.in_units(offsets, wts)?,
-            None => found,
-        };
-        match &floor {
-            Some(floor) => found.above(&floor.log_probability(&data.data)?, wts),
-            None => Ok(found),
+    let found = whole(py, threads, |link| {
+        let mut task = machine.inner.log_likelihood(&data.data).params(params);
+        task = task.floor(floor.as_ref()).on_progress(observer(link));
+        if let Some(z) = log_z {
+            task = task.log_z(&z.estimate);
         }
+        if let Some(seconds) = time_budget {
+            task = task.budget(Duration::from_secs_f64(seconds));
+        }
+        task.run()
     })?;
-    Ok(text(&likelihood))
+    Ok(LogLikelihood { found })
 }
 
 #[pyfunction]
@@ -155,12 +198,12 @@ pub(crate) fn equilibrium(
     sweeps: usize,
     seed: u64,
     threads: usize,
-) -> PyResult<String> {
+) -> PyResult<Py<PyAny>> {
     let found = whole(py, threads, |link| {
         let mut observer = observer(link);
         evaluate::equilibrium(&machine.inner, data.states(), chains, sweeps, seed, &mut observer)
     })?;
-    Ok(text(&found))
+    Ok(to_python(py, &found)?.unbind())
 }
 
 /// How samples compare with data.
@@ -171,17 +214,21 @@ pub(crate) fn quality(
     data: &Rows,
     samples: &Rows,
     threads: usize,
-) -> PyResult<String> {
+) -> PyResult<Py<PyAny>> {
     let machine = &*machine.inner;
-    let found = whole(py, threads, |_| {
+    let (adversarial, moments, duplicates) = whole(py, threads, |_| {
         let (data, samples) = (data.states(), &visible(machine, samples.states()));
-        Ok(json!({
-            "adversarial": evaluate::adversarial(machine, data, samples)?,
-            "moments": evaluate::moments(machine, data, samples, 10_000)?,
-            "duplicates": evaluate::duplicates(machine, data, samples)?,
-        }))
+        Ok((
+            evaluate::adversarial(machine, data, samples)?,
+            evaluate::moments(machine, data, samples, 10_000)?,
+            evaluate::duplicates(machine, data, samples)?,
+        ))
     })?;
-    Ok(found.to_string())
+    let found = PyDict::new(py);
+    found.set_item("adversarial", to_python(py, &adversarial)?)?;
+    found.set_item("moments", to_python(py, &moments)?)?;
+    found.set_item("duplicates", to_python(py, &duplicates)?)?;
+    Ok(found.into_any().unbind())
 }
 
 fn visible(machine: &harmonium::Machine, states: &States) -> States {
@@ -201,19 +248,22 @@ pub(crate) fn verify(
     sweeps: usize,
     seed: u64,
     threads: usize,
-) -> PyResult<String> {
+) -> PyResult<Py<PyAny>> {
     let v = whole(py, threads, |link| {
         evaluate::verify(&machine.inner, chains, sweeps, seed, &mut observer(link))
     })?;
-    let report =
-        json!({"p_value": v.p_value, "partial": v.partial, "units": v.units, "checks": v.checks});
-    Ok(report.to_string())
+    let found = PyDict::new(py);
+    found.set_item("p_value", v.p_value)?;
+    found.set_item("partial", v.partial)?;
+    found.set_item("units", to_python(py, &v.units)?)?;
+    found.set_item("checks", to_python(py, &v.checks)?)?;
+    Ok(found.into_any().unbind())
 }
 
 /// R-hat, effective sample sizes and autocorrelation time of a trace, a row per chain.
 #[pyfunction]
-pub(crate) fn mixing(py: Python<'_>, trace: PyReadonlyArray2<'_, f64>) -> PyResult<String> {
+pub(crate) fn mixing(py: Python<'_>, trace: PyReadonlyArray2<'_, f64>) -> PyResult<Py<PyAny>> {
     let trace = trace.as_array().to_owned();
     let found: Result<_> = py.detach(|| evaluate::mixing(trace.view()));
-    Ok(text(&found.map_err(crate::error::raise)?))
+    Ok(to_python(py, &found.map_err(crate::error::raise)?)?.unbind())
 }

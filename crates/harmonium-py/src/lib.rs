@@ -11,6 +11,7 @@ mod data;
 mod error;
 mod evaluate;
 mod machine;
+mod objects;
 mod pieces;
 mod rows;
 mod train;
@@ -25,9 +26,9 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<machine::View>()?;
     m.add_class::<rows::Rows>()?;
     m.add_class::<chains::Chains>()?;
-    m.add_class::<chains::Sampler>()?;
     m.add_class::<train::Checkpoint>()?;
     m.add_class::<evaluate::LogZ>()?;
+    m.add_class::<evaluate::LogLikelihood>()?;
     m.add_class::<data::Table>()?;
     m.add_function(wrap_pyfunction!(data::load_data, m)?)?;
     m.add_function(wrap_pyfunction!(data::read_columns, m)?)?;
@@ -37,7 +38,8 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(data::fit_transforms, m)?)?;
     m.add_function(wrap_pyfunction!(data::to_units, m)?)?;
     m.add_function(wrap_pyfunction!(data::from_units, m)?)?;
-    m.add_function(wrap_pyfunction!(chains::marginals, m)?)?;
+    m.add_function(wrap_pyfunction!(chains::sample, m)?)?;
+    m.add_function(wrap_pyfunction!(chains::complete, m)?)?;
     m.add_function(wrap_pyfunction!(train::plan, m)?)?;
     m.add_function(wrap_pyfunction!(train::train, m)?)?;
     m.add_function(wrap_pyfunction!(evaluate::log_z, m)?)?;

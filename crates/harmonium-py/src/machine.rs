@@ -3,7 +3,6 @@
 use crate::error::{raise, value};
 use crate::rows::Rows;
 use crate::work::whole;
-use harmonium::evaluate;
 use harmonium::io::{LayerInfo, Provenance};
 use harmonium::train::Data;
 use harmonium::{Coupling, Layer, Member, Result};
@@ -201,12 +200,12 @@ impl Machine {
         threads: usize,
     ) -> PyResult<(Bound<'py, PyArray2<f64>>, Option<String>)> {
         self.layer(layer)?;
-        let (p, remark) = whole(py, threads, |link| {
-            let mut observer = crate::evaluate::observer(link);
-            let (states, known) = (rows.states(), rows.data.known());
-            evaluate::class_probabilities(&self.inner, layer, states, known, seed, &mut observer)
+        let found = whole(py, threads, |link| {
+            let name = &self.inner.members()[layer].name;
+            let task = self.inner.classify(&rows.data).layer(name).seed(seed);
+            task.on_progress(crate::evaluate::observer(link)).run()
         })?;
-        Ok((p.into_pyarray(py), remark))
+        Ok((found.probabilities.into_pyarray(py), found.remark))
     }
 
     /// Conditional means of a layer given the others, or what reaches it.
@@ -237,8 +236,8 @@ impl Machine {
         threads: usize,
     ) -> PyResult<Vec<Bound<'py, PyArray2<f32>>>> {
         let parts = whole(py, threads, |link| {
-            let (states, known) = (rows.states(), rows.data.known());
-            evaluate::features(&self.inner, states, known, inputs, seed, &mut || !link.stopped())
+            let task = self.inner.features(&rows.data).inputs(inputs).seed(seed);
+            task.stop_when(|| link.stopped()).run()
         })?;
         Ok(parts.into_iter().map(|p| p.into_pyarray(py)).collect())
     }
@@ -282,8 +281,7 @@ impl Machine {
         seconds: f64,
         threads: usize,
     ) -> PyResult<Vec<Bound<'py, PyArray2<f64>>>> {
-        let exact = self.inner.exact().within(seconds);
-        let g = whole(py, threads, |_| exact.gradient(rows.states(), rows.wts()))?;
+        let g = whole(py, threads, |_| self.inner.gradient(&rows.data).within(seconds).run())?;
         Ok(g.arrays().map(|x| x.clone().into_pyarray(py)).collect())
     }
 }

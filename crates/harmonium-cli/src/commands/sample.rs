@@ -136,7 +136,7 @@ impl SampleArgs {
 }
 
 /// How it went, where there is something to say about it.
-fn tell(samples: &Samples<'_>) {
+fn tell(samples: &Samples) {
     samples.note.iter().for_each(|note| say!("{note}"));
     if let Some(exchange) = samples.exchange {
         say!(

@@ -3,7 +3,7 @@
 use super::IntoData;
 use crate::sample::{How, Sampler, purpose};
 use crate::train::Data;
-use crate::{Bits, Chains, Clamp, Clamps, Error, Machine, Real, Result, Role, States};
+use crate::{Bits, Chains, Clamp, Clamps, Error, Machine, Member, Real, Result, Role, States};
 use ndarray::Array2;
 use std::borrow::Cow;
 
@@ -30,8 +30,8 @@ pub struct Sample<'a, T: Real = f32> {
 
 /// Samples of all layers, and how they were made.
 #[derive(Clone, Debug)]
-pub struct Samples<'a, T: Real = f32> {
-    machine: &'a Machine<T>,
+pub struct Samples<T: Real = f32> {
+    members: Vec<Member<T>>,
     /// The states of all layers, a sample for each row.
     pub states: States<T>,
     /// Whether they are independent draws from the exact distribution.
@@ -126,7 +126,7 @@ impl<'a, T: Real> Sample<'a, T> {
     /// # Errors
     /// Settings, clamps or rows that do not fit; a machine that cannot be normalised, or is conditional and has no rows given; being
     /// stopped.
-    pub fn run(mut self) -> Result<Samples<'a, T>> {
+    pub fn run(mut self) -> Result<Samples<T>> {
         self.machine.check()?;
         if !(self.temperature.is_finite() && self.temperature > 0.0) {
             return Err(Error::value("temperature", "a positive number", self.temperature));
@@ -174,18 +174,26 @@ impl<'a, T: Real> Sample<'a, T> {
             round_trips: replicas.round_trips(),
         });
         let (note, warning) = source.remarks();
-        Ok(Samples { machine: self.machine, states, exact: source.is_exact(), exchange, note, warning })
+        Ok(Samples {
+            members: self.machine.members().to_vec(),
+            states,
+            exact: source.is_exact(),
+            exchange,
+            note,
+            warning,
+        })
     }
 }
 
-impl<T: Real> Samples<'_, T> {
+impl<T: Real> Samples<T> {
     /// The values of a layer, a column for each unit.
     ///
     /// # Errors
     /// No layer of this name.
     pub fn values(&self, layer: &str) -> Result<Array2<f64>> {
-        let l = self.machine.layer_named(layer)?;
-        Ok(self.machine.layer(l).values(self.states.layer(l)?))
+        let found = self.members.iter().position(|m| m.name == layer);
+        let l = found.ok_or_else(|| Error::value("layer", "the name of a layer", layer))?;
+        Ok(self.members[l].layer.values(self.states.layer(l)?))
     }
 }
 
