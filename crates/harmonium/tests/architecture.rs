@@ -39,7 +39,7 @@ const MODULES: [(&str, &[&str]); 14] = [
 ];
 
 #[test]
-fn rooms_use_only_what_they_may() {
+fn modules_use_only_what_they_may() {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let names = root_names(&read(&src.join("lib.rs")));
     let mut faults = Vec::new();

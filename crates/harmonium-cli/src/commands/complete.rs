@@ -9,7 +9,9 @@ use crate::output::{counted, grouped, say};
 use clap::{Args, ValueEnum};
 use harmonium::evaluate::{CHAINS, SWEEPS};
 use harmonium::tasks::Fill;
-use harmonium_data::{Table, Values};
+use harmonium_data::Table;
+use harmonium_table::Filled;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// How an entry is filled.
@@ -56,14 +58,6 @@ pub(crate) struct CompleteArgs {
     read: DataArgs,
 }
 
-/// A filled entry.
-struct Filled {
-    row: usize,
-    place: usize,
-    value: String,
-    probability: Option<f64>,
-}
-
 impl CompleteArgs {
     pub(crate) fn run(self, common: &Common) -> Result {
         for path in [&self.output, &self.probabilities].into_iter().flatten() {
@@ -75,18 +69,20 @@ impl CompleteArgs {
         let model = Model::open(&self.model)?;
         let seed = common.seed.unwrap_or(0);
         let mut table = self.read.load_like(&self.data, &model.layout.schema, seed)?;
-        let gaps: Vec<usize> = (0..table.rows())
-            .filter(|&r| table.blocks().iter().any(|b| (0..b.cols()).any(|j| b.is_missing(r, j))))
-            .collect();
-        let filled = match gaps.is_empty() {
-            true => Vec::new(),
-            false => self.fill(&model, &mut table, &gaps, seed)?,
+        let fill = match self.fill {
+            How::Best => Fill::Best,
+            How::Sample => Fill::Sample,
         };
+        let columns = harmonium_table::Model { machine: model.machine, layout: model.layout };
+        let filled = columns.complete(&mut table, fill, |task| {
+            task.chains(self.chains).sweeps(self.sweeps).seed(seed)
+        })?;
+        let rows: BTreeSet<usize> = filled.iter().map(|f| f.row).collect();
         if !common.quiet {
             say!(
                 "filled {} in {} of {}",
                 counted(filled.len(), "entry", "entries"),
-                grouped(gaps.len() as u64),
+                grouped(rows.len() as u64),
                 counted(table.rows(), "row", "rows")
             );
         }
@@ -96,65 +92,25 @@ impl CompleteArgs {
             None => Ok(()),
         }
     }
-
-    fn fill(&self, model: &Model, table: &mut Table, gaps: &[usize], seed: u64) -> Result<Vec<Filled>> {
-        let (machine, layout) = (&model.machine, &model.layout);
-        let data = layout.data(machine, &table.select(gaps)?)?;
-        let task = machine.complete(&data).chains(self.chains).sweeps(self.sweeps).seed(seed);
-        let found = task.run()?;
-        let fill = match self.fill {
-            How::Best => Fill::Best,
-            How::Sample => Fill::Sample,
-        };
-        let (schema, mut filled) = (table.schema().clone(), Vec::new());
-        for (b, &l) in layout.layers.iter().enumerate() {
-            let name = &machine.members()[l].name;
-            let values = found.values(name, fill)?;
-            let probabilities = found.probabilities(name, &values)?;
-            let block = &mut table.blocks_mut()[b];
-            let Some(missing) = block.missing.take() else { continue };
-            for (i, &r) in gaps.iter().enumerate() {
-                for j in (0..block.cols()).filter(|&j| missing.get(r, j)) {
-                    let place = block.columns[j];
-                    let x = values[[i, j]];
-                    let number = schema.columns[place].format.nearest(layout.measured(place, x));
-                    set(&mut block.values, r, j, number);
-                    let p = Some(probabilities[[i, j]]).filter(|p| !p.is_nan());
-                    filled.push(Filled { row: r, place, value: String::new(), probability: p });
-                }
-            }
-        }
-        // The words for values come from the finished table.
-        for f in &mut filled {
-            let word = table.blocks().iter().find_map(|b| {
-                let j = b.columns.iter().position(|&c| c == f.place)?;
-                Some(table.entry(b, f.row, j).into_owned())
-            });
-            f.value = word.unwrap_or_default();
-        }
-        filled.sort_by_key(|f| (f.row, f.place));
-        Ok(filled)
-    }
-}
-
-fn set(values: &mut Values, r: usize, j: usize, x: f64) {
-    match values {
-        Values::Bits(bits) => bits.set(r, j, x > 0.0),
-        Values::Codes(codes) => codes.set(r, j, x as u32),
-        // A filled number has no more digits than can be meant; whole ones, dates among them, keep theirs.
-        Values::Reals(reals) if x.fract() == 0.0 => reals.set(r, j, x),
-        Values::Reals(reals) => reals.set(r, j, format!("{x:.5e}").parse().unwrap_or(x)),
-        Values::Singles(reals) => reals.set(r, j, x as f32),
-    }
 }
 
 fn write_probabilities(path: &Path, table: &Table, filled: &[Filled]) -> Result {
     Ok(harmonium_data::replace_file(path, |out| {
         writeln!(out, "row,column,value,probability")?;
         for f in filled {
-            let column = &table.schema().columns[f.place].name;
+            let column = &table.schema().columns[f.column].name;
             let p = f.probability.map(|p| format!("{p:.6}")).unwrap_or_default();
-            writeln!(out, "{},{},{},{p}", f.row + 1, quoted(column), quoted(&f.value))?;
+            let value = table.blocks().iter().find_map(|b| {
+                let j = b.columns.iter().position(|&c| c == f.column)?;
+                Some(table.entry(b, f.row, j))
+            });
+            writeln!(
+                out,
+                "{},{},{},{p}",
+                f.row + 1,
+                quoted(column),
+                quoted(&value.unwrap_or_default())
+            )?;
         }
         Ok(())
     })?)
