@@ -41,7 +41,9 @@ impl Quality {
             Self { log_likelihood: None, estimate: None, pseudo_likelihood: None, free_energy: None };
         if data.is_missing() {
             quality.log_likelihood = of_known(machine, data);
-            quality.pseudo_likelihood = pseudo_of_known(machine, data, seed);
+            if quality.log_likelihood.is_none() {
+                quality.pseudo_likelihood = pseudo_of_known(machine, data, seed);
+            }
             return Ok(quality);
         }
         let hidden: Vec<_> = machine.with_role(Role::Hidden).collect();

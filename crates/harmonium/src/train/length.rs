@@ -1,20 +1,18 @@
 //! How long a run should be, seen on rows that it does not learn from.
 
 use super::{Control, Data, Event, Observer, StopReason, TrainParams, Trainer};
+use crate::estimate::Estimator;
 use crate::{Machine, Real, Result};
 
 /// Parts that the rows are cut into, each of which is held out once: fewer where there are rows enough for the scores of
-/// three to agree, or where a run is long.
-fn folds(rows: usize, updates: u64) -> usize {
+/// three to agree, or where gradients are sampled and a run takes longer.
+fn folds(rows: usize, exact: bool) -> usize {
     match rows {
-        0..300 if updates <= SHORT => 10,
+        0..300 if exact => 10,
         0..300 => 5,
         _ => 3,
     }
 }
-
-/// Updates of a run that can be made ten times.
-const SHORT: u64 = 5000;
 
 /// Evaluations of each run.
 const EVALUATIONS: u64 = 80;
@@ -37,7 +35,7 @@ pub(super) fn best_length<T: Real>(
     let seed = params.seed.unwrap_or(0);
     let order = shuffled(data.rows(), seed);
     let mut curves: Vec<Vec<(u64, f64)>> = Vec::new();
-    let folds = folds(data.rows(), params.updates.unwrap_or(0));
+    let folds = folds(data.rows(), params.estimator == Some(Estimator::Exact));
     for fold in 0..folds {
         let part = |held: bool| -> Vec<usize> {
             let wanted = order.iter().enumerate().filter(|(i, _)| (i % folds == fold) == held);

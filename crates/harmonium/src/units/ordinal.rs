@@ -3,7 +3,7 @@
 //! The first parameter is θ, the others are the ν_x; like the fields of a Potts unit they are not unique: a constant, or a
 //! multiple of x, may be moved between them. Inputs act on the number x as they do on any count.
 
-use super::{NegativeBinomial, Unit, binomial, poisson, potts};
+use super::{NegativeBinomial, Unit, binomial, poisson, uniform};
 use crate::Real;
 use rand::Rng;
 use std::sync::LazyLock;
@@ -80,8 +80,22 @@ pub(super) fn mode<T: Real>(n: u32, params: &[T], inputs: &[T], out: &mut [f64])
 }
 
 pub(super) fn sample<T: Real, R: Rng>(n: u32, params: &[T], inputs: &[T], rng: &mut R, out: &mut [f64]) {
-    let no_input = vec![T::zero(); n as usize + 1];
-    each(n, params, inputs, |j, y| out[j] = potts::sample_unit(y, &no_input, rng));
+    each_softmax(n, params, inputs, |j, p| out[j] = draw(p, rng));
+}
+
+/// A state with these probabilities.
+fn draw<T: Real, R: Rng>(p: &[T], rng: &mut R) -> f64 {
+    let mut left = uniform(rng) * p.iter().map(|p| p.f64()).sum::<f64>();
+    let mut last = 0.0;
+    for (x, p) in numbered(p).filter(|(_, p)| *p > 0.0) {
+        // Rounding may leave a remainder behind the last state: it belongs to a state that can occur.
+        last = x;
+        left -= p;
+        if left < 0.0 {
+            break;
+        }
+    }
+    last
 }
 
 /// A draw for unit `j` of `units`.
@@ -94,7 +108,9 @@ pub(super) fn sample_unit<T: Real, R: Rng>(
 ) -> f64 {
     let mut y = vec![T::zero(); n as usize + 1];
     fields(params, units, j, input, &mut y);
-    potts::sample_unit(&y, &vec![T::zero(); y.len()], rng)
+    let states = y.len();
+    T::softmax_groups(&mut y, states);
+    draw(&y, rng)
 }
 
 /// Adds `wt · x` for θ, and `wt` for the ν of the state.
