@@ -12,6 +12,7 @@ mod floor;
 mod guard;
 mod init;
 mod metrics;
+mod mixing;
 mod optimise;
 mod params;
 mod plan;
