@@ -26,7 +26,8 @@ pub enum Estimator {
     },
     /// Persistent contrastive divergence.
     Pcd {
-        /// Sweeps for each update; left out, 1 to 16 as the chains turn out to need.
+        /// Sweeps for each update; left out, 1 to 16 as the chains turn out to need, and exact gradients where training
+        /// sees that they do not mix and enumeration is quick.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         sweeps: Option<usize>,
         /// Number of chains.

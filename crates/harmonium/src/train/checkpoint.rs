@@ -1,5 +1,6 @@
 //! Checkpoints: all that the next update depends on, so that a resumed run ends with the same bits.
 
+use super::mixing::Climb;
 use super::watch::Best;
 use super::{Control, Data, Event, Observer, TrainParams, Trainer};
 use crate::{Archive, Batch, Error, Machine, Real, Result, Tensor};
@@ -35,6 +36,7 @@ impl<'d, T: Real> Trainer<'d, T> {
         below("optimiser", &|a| self.stepper.save(a));
         below("best", &|a| self.best.save(a));
         below("safe", &|a| self.safe.save(a));
+        below("climb", &|a| self.climb.save(a));
         archive
     }
 
@@ -67,6 +69,7 @@ impl<'d, T: Real> Trainer<'d, T> {
         run.best = Best::load(&archive.below("best"), &parameters)?;
         // Checkpoints of older versions have none.
         run.safe = Best::load(&archive.below("safe"), &parameters).unwrap_or_else(|_| Best::new());
+        run.climb = Climb::load(&archive.below("climb"));
         let damaged = |name: &str| Error::shape(format!("archive entry {name}"), 2, "other");
         let [update, undone] = archive.u64s("counters")?[..] else {
             return Err(damaged("counters"));

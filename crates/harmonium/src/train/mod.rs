@@ -14,6 +14,7 @@ mod guard;
 mod init;
 mod length;
 mod metrics;
+mod mixing;
 mod optimise;
 mod params;
 mod plan;

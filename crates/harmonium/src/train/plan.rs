@@ -14,6 +14,13 @@ const WORK: usize = 1 << 20;
 /// An enumeration this short (in seconds) is preferred to sampling.
 const EXACT: f64 = 2e-4;
 
+/// Updates of a run with exact gradients.
+pub(super) const EXACT_UPDATES: u64 = 2_000;
+
+/// Adam whose squares of gradients are averaged over a hundred updates. Those of a start far from the data are so large that an
+/// average over a thousand keeps steps short for most of a run.
+const ADAM: Optimiser = Optimiser::Adam { beta1: 0.9, beta2: 0.99, epsilon: 1e-8 };
+
 /// The settings of a run, checked and complete: made by [`TrainParams::plan`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrainPlan {
@@ -247,7 +254,7 @@ fn resolved(estimator: Estimator, batch: usize) -> Estimator {
 fn default_updates(rows: usize, batch: usize, exact: bool, bits: bool) -> u64 {
     let epochs = 400.0 * rows as f64 / batch as f64;
     if exact {
-        2_000
+        EXACT_UPDATES
     } else if !bits {
         epochs.clamp(5_000.0, 20_000.0) as u64
     } else {
@@ -257,7 +264,7 @@ fn default_updates(rows: usize, batch: usize, exact: bool, bits: bool) -> u64 {
 
 /// With enumeration the gradient has no noise but that of the minibatch: all rows at once leave none, as long as that is
 /// no more work than the enumeration allows.
-fn default_batch<T: Real>(machine: &Machine<T>, exact: bool) -> usize {
+pub(super) fn default_batch<T: Real>(machine: &Machine<T>, exact: bool) -> usize {
     let weights: usize = machine.couplings().iter().map(|c| c.w().len()).sum();
     if exact { (WORK / weights.max(1)).max(BATCH) } else { BATCH }
 }
@@ -268,8 +275,8 @@ fn default_batch<T: Real>(machine: &Machine<T>, exact: bool) -> usize {
 fn default_optimiser(estimator: &Estimator, bits: bool) -> Optimiser {
     match estimator {
         Estimator::Ptt(_) => Optimiser::COSINE,
-        Estimator::Exact => Optimiser::ADAM,
-        _ if !bits => Optimiser::ADAM,
+        Estimator::Exact => ADAM,
+        _ if !bits => ADAM,
         _ => Optimiser::default(),
     }
 }

@@ -1,6 +1,7 @@
 //! The loop: minibatch, two phases, update, events.
 
 use super::evaluate::{Quality, annealed_likelihood, sample_rows};
+use super::mixing::Climb;
 use super::optimise::{Phases, Step, Stepper};
 use super::watch::{Best, Finding, Slack};
 use super::white::White;
@@ -59,6 +60,7 @@ pub struct Trainer<'d, T: Real = f32> {
     pub(super) best: Best<T>,
     /// The best model by annealing, where the score of evaluations is blind to how modes are weighted.
     pub(super) safe: Best<T>,
+    pub(super) climb: Climb,
 }
 
 impl<'d, T: Real> Trainer<'d, T> {
@@ -107,6 +109,7 @@ impl<'d, T: Real> Trainer<'d, T> {
             undone_in_a_row: 0,
             best: Best::new(),
             safe: Best::new(),
+            climb: Climb::new(),
         })
     }
 
@@ -286,8 +289,11 @@ impl<'d, T: Real> Trainer<'d, T> {
         })
     }
 
-    /// What an evaluation means: a new best model, or a collapse to be undone.
+    /// What an evaluation means: a new best model, chains that do not mix, or a collapse to be undone.
     fn record_evaluation(&mut self, e: &Evaluated) -> Result<Option<Event>> {
+        if let Some(event) = self.check_mixing(e)? {
+            return Ok(Some(event));
+        }
         let Some(score) = e.score else { return Ok(None) };
         let parameters = self.averaged_inside().parameters();
         let likelihood =

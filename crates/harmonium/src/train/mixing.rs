@@ -1,0 +1,103 @@
+//! Notices chains that do not mix, where the likelihood can be enumerated, and goes on with exact gradients.
+
+use super::init::only_bits;
+use super::plan::{EXACT_UPDATES, default_batch};
+use super::{Evaluated, Event, Trainer};
+use crate::estimate::{Estimator, Setup};
+use crate::{Archive, Real, Result};
+
+/// Nats, and part of what a run has gained, that the likelihood of the training rows loses by no noise of the gradient: all
+/// evaluations look at the same rows and at averaged parameters. Chains that have left a mode which they cannot come back to
+/// cost whole nats.
+const FALL: f64 = 0.3;
+const PART: f64 = 0.1;
+
+/// The first and the highest likelihood of a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Climb {
+    ends: Option<(f64, f64)>,
+}
+
+impl Climb {
+    pub(super) fn new() -> Self {
+        Self { ends: None }
+    }
+
+    /// Takes note of a likelihood; whether it has fallen further than noise lets it.
+    fn has_fallen(&mut self, to: f64) -> bool {
+        let (first, highest) = self.ends.unwrap_or((to, to));
+        let highest = highest.max(to);
+        self.ends = Some((first, highest));
+        highest - to > FALL.max(PART * (highest - first))
+    }
+
+    pub(super) fn save(&self, archive: &mut Archive) {
+        if let Some((first, highest)) = self.ends {
+            archive.put_f64s("ends", &[first, highest]);
+        }
+    }
+
+    pub(super) fn load(archive: &Archive) -> Self {
+        let ends = match archive.f64s("ends").as_deref() {
+            Ok([first, highest]) => Some((*first, *highest)),
+            _ => None,
+        };
+        Self { ends }
+    }
+}
+
+impl<T: Real> Trainer<'_, T> {
+    /// Goes back to the best model and on with exact gradients when the likelihood of the training rows says that the chains do
+    /// not mix. Only persistent chains whose sweeps are left open are given up, and never those of bits.
+    pub(super) fn check_mixing(&mut self, e: &Evaluated) -> Result<Option<Event>> {
+        let open = matches!(self.plan.estimator, Estimator::Pcd { sweeps: None, .. });
+        if !open || only_bits(&self.machine) {
+            return Ok(None);
+        }
+        // An evaluation enumerates only what is quick.
+        let Some((_, found)) = e.metrics.iter().find(|(name, _)| *name == "train_log_likelihood") else {
+            return Ok(None);
+        };
+        if !self.climb.has_fallen(*found) {
+            return Ok(None);
+        }
+        self.back_to_best()?;
+        self.enumerate()?;
+        let why = format!(
+            "the likelihood fell to {found:.3} because the chains do not mix: back to the best model, and on with exact gradients"
+        );
+        Ok(Some(Event::Undone { update: self.update, why, rate_factor: self.rate_factor }))
+    }
+
+    /// Exact gradients for the rest of the run, with the minibatches and no more updates than they have by default.
+    fn enumerate(&mut self) -> Result<()> {
+        let plan = &mut self.plan;
+        plan.estimator = Estimator::Exact;
+        plan.batch = default_batch(&self.machine, true).min(self.rows.len());
+        plan.updates = plan.updates.min(self.update + EXACT_UPDATES);
+        plan.stop_after = plan.stop_after.min(plan.updates);
+        let (batch, seed) = (plan.batch, plan.seed);
+        let setup = Setup { machine: &self.machine, data: self.data.states(), batch, seed };
+        self.estimator = self.plan.estimator.build(&setup)?;
+        self.stepper.clear(self.plan.rate * self.rate_factor);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fall_is_more_than_noise() {
+        let mut climb = Climb::new();
+        // Up to 0.3 nats, or a tenth of what has been gained: of 10 nats it is 1.
+        let seen = [-20.0, -20.3, -20.31, -15.0, -15.4, -15.6, -10.0, -10.9, -11.1];
+        let falls = [false, false, true, false, false, true, false, false, true];
+        assert_eq!(seen.map(|x| climb.has_fallen(x)), falls);
+        let mut archive = Archive::default();
+        climb.save(&mut archive);
+        assert_eq!(Climb::load(&archive), climb);
+        assert_eq!(Climb::load(&Archive::default()), Climb::new());
+    }
+}
