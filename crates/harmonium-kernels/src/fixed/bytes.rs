@@ -47,8 +47,9 @@ impl Default for Table {
 /// The indices of k units over `rows` rows from their words (`words[r·k + i]`): tile by tile of units, as many for each as
 /// there are tables.
 #[target_feature(enable = "avx2,avx512f,avx512bw,avx512dq,avx512vl")]
-pub(super) fn index(words: &[u64], rows: usize, k: usize) -> Vec<Index> {
-    let mut out = Vec::with_capacity(k.div_ceil(SIDE) * rows.div_ceil(SIDE));
+pub(super) fn index(words: &[u64], rows: usize, k: usize, out: &mut Vec<Index>) {
+    out.clear();
+    out.reserve(k.div_ceil(SIDE) * rows.div_ceil(SIDE));
     for first in (0..k).step_by(SIDE) {
         for (r, words) in words.chunks_exact(k).enumerate() {
             let mut tile = [0; SIDE];
@@ -66,7 +67,6 @@ pub(super) fn index(words: &[u64], rows: usize, k: usize) -> Vec<Index> {
             }
         }
     }
-    out
 }
 
 /// The tables of the 32 columns: for each 512 rows, `out[32·c + t]` is for rows 16t…16t+15 of column c, those that are absent

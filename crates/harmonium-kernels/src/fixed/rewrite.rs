@@ -10,7 +10,7 @@ use super::quantise::Half;
 use super::vector::Row;
 use crate::isa::{Isa, multiversion};
 use crate::prefetch::prefetch;
-use crate::strip::{Columns, map_tasks, split_columns};
+use crate::strip::{Columns, for_each_part, split_columns};
 
 /// What every square of weights contributes to the backward direction: all squares of a strip side by side.
 #[derive(Clone, Debug, Default)]
@@ -37,7 +37,7 @@ pub(super) fn rounders<'a>(
     backward: &'a mut Half,
     squares: &'a mut Squares,
     s: i32,
-) -> Option<Vec<Rounder<'a>>> {
+) -> Option<impl ExactSizeIterator<Item = Rounder<'a>>> {
     let (a, b) = (forward.source, backward.source);
     if matches!(a, Side::Potts { .. }) || matches!(b, Side::Potts { .. }) {
         return None;
@@ -52,7 +52,7 @@ pub(super) fn rounders<'a>(
     forward.columns.fill(Column { overflow: true, ..Column::default() });
     let strips = forward.weights.chunks_mut(rows).zip(forward.plan.chunks_mut(blocks));
     let strips = strips.zip(&mut forward.columns).zip(split_columns(&mut backward.weights, n, TILE));
-    let rounder = |((((forward, plan), column), backward), squares)| Rounder {
+    let rounder = move |((((forward, plan), column), backward), squares)| Rounder {
         scale: (s as f32).exp2(),
         forward,
         plan,
@@ -63,7 +63,7 @@ pub(super) fn rounders<'a>(
         walk: Walk::new(),
         rows: 0,
     };
-    Some(strips.zip(squares.0.chunks_mut(across)).map(rounder).collect())
+    Some(strips.zip(squares.0.chunks_mut(across)).map(rounder))
 }
 
 impl Rounder<'_> {
@@ -119,8 +119,8 @@ pub(super) fn finish(backward: &mut Half, squares: &Squares, s: i32) {
     let across = backward.columns.len();
     let per_block = Half::rows_per_block(backward.source) / TILE;
     let isa = Isa::detect();
-    let columns: Vec<_> = backward.columns.iter_mut().zip(backward.plan.chunks_mut(blocks)).collect();
-    map_tasks(columns, squares.0.len() * 16, |c, (column, plan)| {
+    let columns = backward.columns.iter_mut().zip(backward.plan.chunks_mut(blocks));
+    for_each_part(columns, squares.0.len() * 16, |c, (column, plan)| {
         *column = plan_column(isa, &squares.0[c..], across, per_block, spin, (s as f32).exp2(), plan);
     });
 }
@@ -162,7 +162,7 @@ mod tests {
             let (mut want, mut got) = (Coupling::new(a, b), Coupling::new(a, b));
             want.refresh(&w);
             got.refresh(&vec![0.01; k * n]);
-            for (c, mut rounder) in got.rewrite().expect("no Potts layer").into_iter().enumerate() {
+            for (c, mut rounder) in got.rewrite().expect("no Potts layer").enumerate() {
                 let (j, width) = (32 * c, 32.min(n - 32 * c));
                 let rows: Vec<&[f32]> = (0..k).map(|i| &w[i * n + j..][..width]).collect();
                 rows.chunks(32 * piece).for_each(|rows| rounder.take(rows));

@@ -10,7 +10,10 @@ use ndarray::Array2;
 pub(super) const CELLS: usize = fixed::WIDTH;
 
 /// Sums over one block of rows or strip of columns.
+#[derive(Clone, Debug)]
 pub(super) struct Part<T> {
+    /// Row and column that it starts at.
+    pub(super) at: (usize, usize),
     /// $\sum_i \Delta_{ij}\mu_i$ for each column, $\sum_j \Delta_{ij}\lambda_j$ for each row.
     pub(super) columns: Vec<T>,
     pub(super) rows: Vec<T>,
@@ -20,22 +23,36 @@ pub(super) struct Part<T> {
 }
 
 /// What the cosine rule asks: the product of the gradient with the one before, and the square of the latter.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Memory<T> {
     product: [T; CELLS],
     before: [T; CELLS],
 }
 
-impl<T: Real> Part<T> {
-    pub(super) fn new(rows: usize, columns: usize) -> Self {
+impl<T: Real> Default for Part<T> {
+    fn default() -> Self {
         let zero = [T::zero(); CELLS];
         Self {
-            columns: vec![T::zero(); columns],
-            rows: vec![T::zero(); rows],
+            at: (0, 0),
+            columns: Vec::new(),
+            rows: Vec::new(),
             gradient: zero,
             change: zero,
             memory: Memory { product: zero, before: zero },
         }
+    }
+}
+
+impl<T: Real> Part<T> {
+    /// All sums zero, of so many rows and columns from here on.
+    pub(super) fn reset(&mut self, at: (usize, usize), rows: usize, columns: usize) {
+        let (mut of_rows, mut of_columns) =
+            (std::mem::take(&mut self.rows), std::mem::take(&mut self.columns));
+        of_rows.clear();
+        of_rows.resize(rows, T::zero());
+        of_columns.clear();
+        of_columns.resize(columns, T::zero());
+        *self = Self { at, rows: of_rows, columns: of_columns, ..Self::default() };
     }
 
     /// Squared norms of the gradient and of the change.
