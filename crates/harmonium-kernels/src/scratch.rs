@@ -1,6 +1,6 @@
 //! Buffers that kernels keep between calls, one set per thread, so that nothing is allocated in a loop.
 
-use crate::fixed::{Factors, Room, Row, Strip, Sums, WIDTH, Wide};
+use crate::fixed::{Factors, Room, Row, Squares, Strip, Sums, WIDTH, Wide};
 use std::cell::RefCell;
 use std::ops::{Deref, DerefMut};
 
@@ -15,6 +15,7 @@ pub(crate) struct Buffers {
     strip: Vec<Strip>,
     factors: Factors,
     totals: Vec<[u32; WIDTH]>,
+    squares: Squares,
 }
 
 /// The first `len` elements of `buffer`, with whatever they held.
@@ -45,6 +46,10 @@ impl Buffers {
     /// What is made of the factors of products.
     pub(crate) fn factors(&mut self) -> &mut Factors {
         &mut self.factors
+    }
+    /// Two squares of weights.
+    pub(crate) fn squares(&mut self) -> &mut Squares {
+        &mut self.squares
     }
     /// Totals of blocks of columns, all zero.
     pub(crate) fn totals(&mut self, len: usize) -> &mut [[u32; WIDTH]] {

@@ -63,7 +63,11 @@ fn allocated(machine: Machine<f32>, rows: Batch<f32>, params: TrainParams) -> us
 fn no_update_of_a_binary_rbm_allocates() {
     for (visible, hidden) in [(64, 100), (200, 70)] {
         for form in [Form::Plain, Form::Centred, Form::Standardised] {
-            for optimiser in [Optimiser::Sgd, Optimiser::Momentum { mu: 0.9 }, Optimiser::COSINE] {
+            for optimiser in [
+                Optimiser::Sgd,
+                Optimiser::Momentum { mu: 0.9 },
+                Optimiser::Cosine { delta: 0.1, max: 0.5 },
+            ] {
                 for (name, rows) in [("bits", bits(visible)), ("values", values(visible))] {
                     let params = settings(form, optimiser, Some(1));
                     let bytes = allocated(machine(visible, hidden), rows, params);

@@ -107,11 +107,14 @@ impl Means {
         let (shift, size) = self.range.line();
         let start = f64::from(shift) * self.rows as f64;
         self.sums.clear();
-        self.sums.extend((0..self.n).map(|j| {
-            let chunks = totals.iter().skip(j / COLUMNS).step_by(columns);
-            let total: u64 = chunks.map(|t| u64::from(t[j % COLUMNS])).sum();
-            start + f64::from(size) * total as f64 / 65536.0
-        }));
+        self.sums.resize(self.n, start);
+        for (column, sums) in self.sums.chunks_mut(COLUMNS).enumerate() {
+            let mut total = [0; COLUMNS];
+            for chunk in totals.chunks_exact(columns) {
+                total.iter_mut().zip(chunk[column]).for_each(|(t, x)| *t += u64::from(x));
+            }
+            sums.iter_mut().zip(total).for_each(|(s, t)| *s += f64::from(size) * t as f64 / 65536.0);
+        }
     }
 }
 

@@ -29,6 +29,7 @@ pub use field::{Field, Input, States};
 pub use means::{Means, Range};
 pub(crate) use outer::{Factors, Sums};
 pub use outer::{Product, Strip, WIDTH, Write, bits_means, for_each_strip};
+pub(crate) use plan::Squares;
 pub use rewrite::Rounder;
 pub(crate) use vector::{Levels, Row, Wide};
 pub(crate) use words::Room;

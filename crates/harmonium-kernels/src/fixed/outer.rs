@@ -49,6 +49,9 @@ pub struct Product<'a> {
     pub scale: f32,
 }
 
+/// Elements of a product up to which nothing need be asked for in advance: those of half a second-level cache.
+const SMALL: usize = 1 << 16;
+
 /// Columns of a strip.
 pub const WIDTH: usize = 32;
 
@@ -77,6 +80,8 @@ pub fn for_each_strip<S: Send>(
     let rows: usize = products.iter().map(|p| p.v.rows()).sum();
     let form = Form::of(isa, products);
     let piece = form.piece(k);
+    // What is small is in the cache anyway.
+    let ask = k * n > SMALL;
     let mut shared = scratch::take();
     shared.factors().prepare(isa, form, products, rows * k / 2);
     let Factors { turned, joined, ones } = &*shared.factors();
@@ -96,6 +101,9 @@ pub fn for_each_strip<S: Send>(
                     let p = &products[i];
                     let terms = (p.means.strip(column), i, p.scale < 0.0, i == set.start);
                     turned[i].add_levels(isa, terms, rows.clone(), sums, |step, steps| {
+                        if !ask {
+                            return;
+                        }
                         // A share of the rows for each step of each product.
                         let all = products.len() * steps;
                         let at = |step: usize| first + rows.len() * (i * steps + step) / all;

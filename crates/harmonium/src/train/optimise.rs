@@ -5,7 +5,7 @@ mod rule;
 mod tiles;
 
 use super::coordinates::{Coordinates, linear_of, linear_rows, mean};
-use super::{Optimiser, Regulariser};
+use super::{Form, Optimiser, Regulariser};
 use crate::machine::{Parameters, Phase};
 use crate::{Archive, Machine, Real, Result, Role};
 use ndarray::Array2;
@@ -188,6 +188,7 @@ impl<T: Real> Stepper<T> {
             rule: Rule::new(self.optimiser, self.rate_of(array, step.rate), self.since),
             regulariser: self.regulariser,
             step,
+            is_plain: coordinates.form() == Form::Plain,
         };
         let is_final = is_final(coupling, self.regulariser.max_norm);
         let (w, mut tables) = new.coupling_mut(c).rewrite();
@@ -209,8 +210,10 @@ impl<T: Real> Stepper<T> {
             }
             let (gradient, change) = part.squares();
             (norms.gradient, norms.change) = (norms.gradient + gradient, norms.change + change);
-            let (x, y) = part.memory();
-            (product, before) = (product + x, before + y);
+            if let Optimiser::Cosine { .. } = self.optimiser {
+                let (x, y) = part.memory();
+                (product, before) = (product + x, before + y);
+            }
         }
         self.learn_rate(array, product, before, step.rate);
         if !is_final {

@@ -46,13 +46,14 @@ impl<T: Real> Default for Part<T> {
 impl<T: Real> Part<T> {
     /// All sums zero, of so many rows and columns from here on.
     pub(super) fn reset(&mut self, at: (usize, usize), rows: usize, columns: usize) {
-        let (mut of_rows, mut of_columns) =
-            (std::mem::take(&mut self.rows), std::mem::take(&mut self.columns));
-        of_rows.clear();
-        of_rows.resize(rows, T::zero());
-        of_columns.clear();
-        of_columns.resize(columns, T::zero());
-        *self = Self { at, rows: of_rows, columns: of_columns, ..Self::default() };
+        let zero = [T::zero(); CELLS];
+        self.at = at;
+        self.rows.clear();
+        self.rows.resize(rows, T::zero());
+        self.columns.clear();
+        self.columns.resize(columns, T::zero());
+        (self.gradient, self.change) = (zero, zero);
+        self.memory = Memory { product: zero, before: zero };
     }
 
     /// Squared norms of the gradient and of the change.
@@ -121,6 +122,8 @@ pub(super) struct Pass<'a, T> {
     pub(super) rule: Rule<T>,
     pub(super) regulariser: Regulariser,
     pub(super) step: Step,
+    /// Whether all offsets are 0 and all scales 1.
+    pub(super) is_plain: bool,
 }
 
 /// A piece of a coupling, by rows: its difference of the phases, $\Delta\langle x_iy_j\rangle$, positive minus negative, and its
@@ -172,13 +175,16 @@ impl<T: Real> Pass<'_, T> {
         macro_rules! by {
             ($memory:literal, $rule:expr) => {
                 if self.regulariser.has_penalty() {
-                    self.each::<N, $memory, true>(piece, at, first, place, part, $rule)
+                    self.each::<N, $memory, true, false>(piece, at, first, place, part, $rule)
                 } else {
-                    self.each::<N, $memory, false>(piece, at, first, place, part, $rule)
+                    self.each::<N, $memory, false, false>(piece, at, first, place, part, $rule)
                 }
             };
         }
         match self.rule {
+            Rule::Sgd { rate } if self.is_plain && !self.regulariser.has_penalty() => {
+                self.each::<N, 0, false, true>(piece, at, first, place, part, |_, g, _, _| rate * g);
+            }
             Rule::Sgd { rate } => by!(0, |_, g, _, _| rate * g),
             Rule::Momentum { rate, mu } => by!(1, |_, g, m, _| momentum(rate, mu, g, m)),
             Rule::Nesterov { rate, mu } => by!(1, |_, g, m, _| nesterov(rate, mu, g, m)),
@@ -200,9 +206,10 @@ impl<T: Real> Pass<'_, T> {
     /// \lambda_j \Delta\langle x_i\rangle)\big]/(s_i t_j)$, Δ being positive minus negative phase, s and t the
     /// scales of the two ends: the gradient by $\tilde W$. The terms $\mu_i\lambda_j$ of the two phases cancel,
     /// because both are averages; ω is the weight of the minibatch. `rule` turns it into a change of $\tilde W$, with as many of
-    /// the optimiser's two vectors as `MEMORY` says.
+    /// the optimiser's two vectors as `MEMORY` says. Offsets and scales of `PLAIN` coordinates would not change a bit, and are
+    /// left out.
     #[inline(always)]
-    fn each<const N: usize, const MEMORY: usize, const PENALISED: bool>(
+    fn each<const N: usize, const MEMORY: usize, const PENALISED: bool, const PLAIN: bool>(
         &self,
         piece: &mut impl Piece<T>,
         at: usize,
@@ -231,7 +238,16 @@ impl<T: Real> Pass<'_, T> {
             let m = if MEMORY > 0 { array_of_mut(cells.first) } else { &mut none };
             let s = if MEMORY > 1 { array_of_mut(cells.second) } else { &mut none_either };
             let mut shift = [T::zero(); N];
-            for k in 0..N {
+            if PLAIN {
+                for k in 0..N {
+                    let g = wt * difference[k];
+                    gradient[k] += g * g;
+                    let d = rule(k, g, &mut m[k], &mut s[k]);
+                    change[k] += d * d;
+                    new[k] = old[k] + d;
+                }
+            }
+            for k in 0..if PLAIN { 0 } else { N } {
                 let inverse = si * inverse[k];
                 let mut g = wt * (difference[k] - (mu * dy[k] + dx * lambda[k])) * inverse;
                 if PENALISED {
@@ -250,7 +266,9 @@ impl<T: Real> Pass<'_, T> {
             if self.step.average != 0.0 {
                 cells.average.iter_mut().zip(&old).for_each(|(avg, &x)| *avg += average * (x - *avg));
             }
-            part.rows[row + r] += sum(&shift);
+            if !PLAIN {
+                part.rows[row + r] += sum(&shift);
+            }
         }
         part.columns[column..column + N].copy_from_slice(&columns);
         part.gradient[..N].copy_from_slice(&gradient);

@@ -12,7 +12,7 @@ use harmonium_kernels::{Columns, Loop, for_each_part, prefetch, split_columns, v
 use ndarray::Array2;
 
 /// Rows that the tables take over at a time.
-const TILE: usize = 32;
+const TILE: usize = 64;
 
 /// A block of whole rows, its moments multiplied out.
 pub(super) struct Rows<'a, T> {
