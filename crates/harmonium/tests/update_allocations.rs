@@ -32,7 +32,7 @@ fn settings(form: Form, optimiser: Optimiser, sweeps: Option<usize>) -> TrainPar
         estimator: Some(Estimator::Pcd { sweeps, chains: Some(10) }),
         batch: Some(10),
         updates: Some(1 << 20),
-        rate: Some(0.05),
+        rate: Some(0.01),
         evaluate_every: Some(0),
         form: Some(form),
         optimiser: Some(optimiser),
@@ -57,8 +57,8 @@ fn allocated(machine: Machine<f32>, rows: Batch<f32>, params: TrainParams) -> us
     })
 }
 
-/// One test, for what it counts is the whole process's: with bits and with values, in plain and in standardised coordinates,
-/// by optimisers with and without a memory.
+/// Machines with fixed-point tables (from 4096 weights on), at weights that these can hold: with bits and with values, in all
+/// coordinates, by optimisers with and without a memory. One test, for what it counts is the whole process's.
 #[test]
 fn no_update_of_a_binary_rbm_allocates() {
     for (visible, hidden) in [(64, 100), (200, 70)] {
