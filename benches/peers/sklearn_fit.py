@@ -30,8 +30,9 @@ from harmonium.sklearn import BernoulliRBM as Ours
 
 ROWS, VISIBLE, HIDDEN, BATCH, PASSES = 6000, 784, 256, 100, 10
 GOAL = 10
-#: Rows, visible and hidden units, minibatch, passes of the fits on grey values: digits as in scikit-learn's example, MNIST.
-VALUES = [(1797, 64, 100, 10, 10), (1797, 64, 100, 100, 40), (5000, 784, 256, 10, 1), (5000, 784, 256, 100, 5)]
+#: Rows, visible and hidden units, minibatch, passes of the fits on grey values: digits and their shifted copies as in
+#: scikit-learn's example, digits, MNIST.
+VALUES = [(8985, 64, 100, 10, 10), (1797, 64, 100, 100, 40), (5000, 784, 256, 10, 1), (5000, 784, 256, 100, 5)]
 GOAL_VALUES = 4
 
 

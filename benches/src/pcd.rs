@@ -7,6 +7,7 @@ use harmonium::train::{Data, Form, TrainParams, Trainer};
 use harmonium::{Batch, Bits, Kind, Layer, Machine};
 use harmonium_kernels::bench_support::dense_bernoulli;
 use harmonium_kernels::{Key, Real, bits};
+use ndarray::Array2;
 use rayon::prelude::*;
 use std::time::Duration;
 
@@ -126,6 +127,7 @@ pub struct Problem {
     words: Vec<u64>,
     machine: Machine<f32>,
     data: Data<f32>,
+    batch: usize,
 }
 
 impl Problem {
@@ -140,7 +142,28 @@ impl Problem {
             Machine::<f32>::rbm(Layer::new(Kind::Binary, VISIBLE), Layer::new(Kind::Binary, HIDDEN));
         let bits = Bits::from_words(ROWS, VISIBLE, words.clone()).expect("packed rows");
         let data = Data::new(machine.data(vec![Batch::Bits(bits)]).expect("rows that fit"));
-        Self { words, machine, data }
+        Self { words, machine, data, batch: BATCH }
+    }
+
+    /// The size of scikit-learn's example of digits, 64 × 100 with minibatches of 10, on bits or on values from 0 to 1:
+    /// what an update costs beside its products.
+    ///
+    /// # Panics
+    /// If the library refuses its data.
+    pub fn small(values: bool) -> Self {
+        let (rows, visible, hidden) = (1797, 64, 100);
+        let mut source = Source::new(5);
+        let words = source.bits(rows, visible, 0.3);
+        let machine =
+            Machine::<f32>::rbm(Layer::new(Kind::Binary, visible), Layer::new(Kind::Binary, hidden));
+        let batch = if values {
+            let grey = source.weights(rows * visible, 1.0).into_iter().map(|x| x.abs().min(1.0));
+            Batch::Reals(Array2::from_shape_vec((rows, visible), grey.collect()).expect("whole rows"))
+        } else {
+            Batch::Bits(Bits::from_words(rows, visible, words.clone()).expect("packed rows"))
+        };
+        let data = Data::new(machine.data(vec![batch]).expect("rows that fit"));
+        Self { words, machine, data, batch: 10 }
     }
 
     /// A run of the library's trainer: PCD-1, all else but the rate as it chooses, no evaluations. `plain`
@@ -151,8 +174,8 @@ impl Problem {
     pub fn trainer(&self, plain: bool) -> Trainer<'_, f32> {
         let params = TrainParams {
             seed: Some(1),
-            estimator: Some(Estimator::Pcd { sweeps: Some(1), chains: Some(BATCH) }),
-            batch: Some(BATCH),
+            estimator: Some(Estimator::Pcd { sweeps: Some(1), chains: Some(self.batch) }),
+            batch: Some(self.batch),
             updates: Some(1 << 40),
             rate: Some(f64::from(RATE)),
             evaluate_every: Some(0),

@@ -1,6 +1,6 @@
 //! Updates on demand for the comparison with peers: each line `n` of the input asks for n updates of the
 //! library's trainer and is answered by `seconds gradient`; with the argument `plain`, without what the trainer
-//! does beyond the textbook.
+//! does beyond the textbook, and with `small` or `small-values`, on a small machine with minibatches of 10.
 
 #![allow(clippy::print_stdout)]
 
@@ -11,8 +11,13 @@ use std::io::BufRead;
 fn main() {
     // The pool that the environment asks for; inside it one thread does all, so that its clock tells all.
     on_threads(rayon::current_num_threads(), || {
-        let plain = std::env::args().nth(1).is_some_and(|word| word == "plain");
-        let problem = Problem::new();
+        let words: Vec<String> = std::env::args().skip(1).collect();
+        let has = |word: &str| words.iter().any(|w| w == word);
+        let plain = has("plain");
+        let problem = match (has("small"), has("small-values")) {
+            (false, false) => Problem::new(),
+            (_, values) => Problem::small(values),
+        };
         let mut trainer = problem.trainer(plain);
         let name = if plain { "harmonium-plain" } else { "harmonium" };
         println!("{name} {}", env!("CARGO_PKG_VERSION"));

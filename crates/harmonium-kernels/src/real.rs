@@ -210,6 +210,14 @@ macro_rules! real {
                 assert!(a.len() >= last(m, a_rs, k, a_cs), "gemm: a is too short");
                 assert!(b.len() >= last(k, b_rs, n, b_cs), "gemm: b is too short");
                 assert!(c.len() >= last(m, c_rs, n, c_cs), "gemm: c is too short");
+                #[cfg(all(target_arch = "x86_64", not(miri)))]
+                if let (Some(a), Some(b)) = (Self::as_f32(a), Self::as_f32(b)) {
+                    let (a, b) = ((a, a_rs, a_cs), (b, b_rs, b_cs));
+                    let c = (Self::as_f32_mut(c).expect("one type"), c_rs, c_cs);
+                    if crate::small::product((m, n, k), alpha as f32, a, b, beta as f32, c) {
+                        return;
+                    }
+                }
                 // gemm computes alpha·dst + beta·lhs·rhs, reading dst only on request.
                 let read = beta != 0.0;
                 // SAFETY: the asserts above bound every element the strides can reach.

@@ -1,7 +1,7 @@
 //! Buffers that kernels keep between calls, one set per thread, so that nothing is allocated in a loop.
 
-use crate::fixed::{Levels, Room, Row, Strip, Sums, Wide};
-use std::cell::Cell;
+use crate::fixed::{Factors, Room, Row, Squares, Strip, Sums, WIDTH, Wide};
+use std::cell::RefCell;
 use std::ops::{Deref, DerefMut};
 
 /// The buffers of one call.
@@ -13,7 +13,9 @@ pub(crate) struct Buffers {
     reals: Vec<f32>,
     sums: Sums,
     strip: Vec<Strip>,
-    levels: Vec<Levels>,
+    factors: Factors,
+    totals: Vec<[u32; WIDTH]>,
+    squares: Squares,
 }
 
 /// The first `len` elements of `buffer`, with whatever they held.
@@ -41,9 +43,19 @@ impl Buffers {
     pub(crate) fn strip(&mut self, rows: usize) -> (&mut Sums, &mut [Strip]) {
         (&mut self.sums, first(&mut self.strip, rows))
     }
-    /// Where means leave their memory.
-    pub(crate) fn levels(&mut self) -> &mut Vec<Levels> {
-        &mut self.levels
+    /// What is made of the factors of products.
+    pub(crate) fn factors(&mut self) -> &mut Factors {
+        &mut self.factors
+    }
+    /// Two squares of weights.
+    pub(crate) fn squares(&mut self) -> &mut Squares {
+        &mut self.squares
+    }
+    /// Totals of blocks of columns, all zero.
+    pub(crate) fn totals(&mut self, len: usize) -> &mut [[u32; WIDTH]] {
+        let totals = first(&mut self.totals, len);
+        totals.fill([0; WIDTH]);
+        totals
     }
     /// Cache lines for sums of any type.
     pub(crate) fn lines(&mut self, len: usize) -> &mut [Row] {
@@ -57,16 +69,16 @@ impl Buffers {
 }
 
 thread_local! {
-    static KEPT: Cell<Option<Box<Buffers>>> = const { Cell::new(None) };
+    static KEPT: RefCell<Vec<Box<Buffers>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The buffers of this thread, taken out of their place.
+/// A set of buffers of this thread.
 ///
-/// A thread that waits for others may run another kernel meanwhile; it then finds the place empty and gets
-/// a set of its own.
+/// A kernel that calls another, or a thread that runs another kernel while it waits, takes a second set. They go back in
+/// the reverse order, so that the next call finds each set as large as it has been in the same place.
 pub(crate) fn take() -> Taken {
-    // At the end of a thread its place may be gone already.
-    Taken(Some(KEPT.try_with(Cell::take).ok().flatten().unwrap_or_default()))
+    // At the end of a thread the place may be gone already.
+    Taken(Some(KEPT.try_with(|kept| kept.borrow_mut().pop()).ok().flatten().unwrap_or_default()))
 }
 
 /// Buffers on loan; they go back when dropped.
@@ -87,6 +99,6 @@ impl DerefMut for Taken {
 
 impl Drop for Taken {
     fn drop(&mut self) {
-        let _ = KEPT.try_with(|kept| kept.set(self.0.take()));
+        let _ = KEPT.try_with(|kept| kept.borrow_mut().extend(self.0.take()));
     }
 }

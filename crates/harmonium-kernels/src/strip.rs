@@ -95,10 +95,14 @@ impl<T> Columns<'_, T> {
 ///
 /// # Panics
 /// If the matrix has no whole number of rows.
-pub fn split_columns<T>(matrix: &mut [T], n: usize, width: usize) -> Vec<Columns<'_, T>> {
+pub fn split_columns<T>(
+    matrix: &mut [T],
+    n: usize,
+    width: usize,
+) -> impl ExactSizeIterator<Item = Columns<'_, T>> {
     assert!(n > 0 && width > 0 && matrix.len().is_multiple_of(n), "split_columns: rows of {n} elements");
     let (data, len) = (matrix.as_mut_ptr(), matrix.len());
-    let strip = |j: usize| Columns {
+    let strip = move |j: usize| Columns {
         // Of an empty matrix this is beyond its end, but there are no rows to reach it by.
         data: data.wrapping_add(j),
         len: len.saturating_sub(j),
@@ -106,20 +110,24 @@ pub fn split_columns<T>(matrix: &mut [T], n: usize, width: usize) -> Vec<Columns
         width: width.min(n - j),
         life: PhantomData,
     };
-    (0..n).step_by(width).map(strip).collect()
+    (0..n).step_by(width).map(strip)
 }
 
 /// Gives every part to `task` with its number, on the current rayon pool when there is work for more than one thread.
-pub(crate) fn map_tasks<S: Send, R: Send>(
-    parts: Vec<S>,
+///
+/// `work` is a rough count of vector operations: below the cost of waking a thread the caller does all, and nothing is
+/// allocated.
+pub fn for_each_part<S: Send>(
+    parts: impl ExactSizeIterator<Item = S>,
     work: usize,
-    task: impl Fn(usize, S) -> R + Send + Sync,
-) -> Vec<R> {
+    task: impl Fn(usize, S) + Send + Sync,
+) {
     use rayon::prelude::*;
     if parts.len() > 1 && is_worth_a_thread(work) {
-        parts.into_par_iter().enumerate().map(|(i, part)| task(i, part)).collect()
+        let parts: Vec<S> = parts.collect();
+        parts.into_par_iter().enumerate().for_each(|(i, part)| task(i, part));
     } else {
-        parts.into_iter().enumerate().map(|(i, part)| task(i, part)).collect()
+        parts.enumerate().for_each(|(i, part)| task(i, part));
     }
 }
 

@@ -51,7 +51,8 @@ fn fixed_point() {
         let field = Field::new(Side::Binary(n), rows, &theta, 1.0, &inputs);
         let (mut out, mut means) = (vec![0; rows * bits::words(n)], vec![0f32; rows * n]);
         field.means(&mut means);
-        let rounded = field.sample_with_means(KEY, &mut out);
+        let mut rounded = harmonium_kernels::fixed::Means::default();
+        field.sample_with_means(KEY, &mut out, &mut rounded);
         let mut gradient = vec![0f32; k * n];
         let product = Product { v: x, values: Values::Binary, means: &rounded, scale: 1.0 };
         bits_means(product, Write::Set, &mut gradient);

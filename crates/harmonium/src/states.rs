@@ -7,11 +7,22 @@ use ndarray::Array2;
 /// A matrix of bits, each row packed into words of 64, least significant bit first.
 ///
 /// The unused high bits of a row's last word are always zero.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Bits {
     rows: usize,
     cols: usize,
     words: Vec<u64>,
+}
+
+impl Clone for Bits {
+    fn clone(&self) -> Self {
+        Self { rows: self.rows, cols: self.cols, words: self.words.clone() }
+    }
+    /// In the memory that is there.
+    fn clone_from(&mut self, other: &Self) {
+        (self.rows, self.cols) = (other.rows, other.cols);
+        self.words.clone_from(&other.words);
+    }
 }
 
 impl Bits {
@@ -88,17 +99,25 @@ impl Bits {
     }
     /// The given rows, in the given order.
     pub(crate) fn select(&self, rows: &[usize]) -> Self {
+        let mut out = Self::zeros(0, 0);
+        self.select_into(rows, &mut out);
+        out
+    }
+    /// [`select`](Self::select) in the memory of `out`.
+    fn select_into(&self, rows: &[usize], out: &mut Self) {
         // Rows in random order are waited for, unless they are asked for in time.
         const AHEAD: usize = 8;
         let stride = bits::words(self.cols);
-        let mut words = Vec::with_capacity(rows.len() * stride);
+        (out.rows, out.cols) = (rows.len(), self.cols);
+        let words = &mut out.words;
+        words.clear();
+        words.reserve(rows.len() * stride);
         for (i, &r) in rows.iter().enumerate() {
             if let Some(&soon) = rows.get(i + AHEAD) {
                 (0..stride + 7).step_by(8).for_each(|word| prefetch(&self.words, soon * stride + word));
             }
             words.extend_from_slice(self.row(r));
         }
-        Self { rows: rows.len(), cols: self.cols, words }
     }
     /// Whether any bit is set.
     pub fn any(&self) -> bool {
@@ -107,7 +126,7 @@ impl Bits {
 }
 
 /// One layer's configurations, a row each.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Debug, PartialEq)]
 pub enum Batch<T> {
     /// Binary ({0,1}) and Spin (bit 1 is +1, bit 0 is −1).
     Bits(Bits),
@@ -115,6 +134,25 @@ pub enum Batch<T> {
     Codes(Array2<u32>),
     /// Real units.
     Reals(Array2<T>),
+}
+
+impl<T: Clone> Clone for Batch<T> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Bits(b) => Self::Bits(b.clone()),
+            Self::Codes(c) => Self::Codes(c.clone()),
+            Self::Reals(x) => Self::Reals(x.clone()),
+        }
+    }
+    /// In the memory that is there.
+    fn clone_from(&mut self, other: &Self) {
+        match (&mut *self, other) {
+            (Self::Bits(to), Self::Bits(from)) => to.clone_from(from),
+            (Self::Codes(to), Self::Codes(from)) => to.clone_from(from),
+            (Self::Reals(to), Self::Reals(from)) => to.clone_from(from),
+            _ => *self = other.clone(),
+        }
+    }
 }
 
 impl<T: Real> Batch<T> {
@@ -144,7 +182,20 @@ impl<T: Real> Batch<T> {
         match self {
             Self::Bits(b) => Self::Bits(b.select(rows)),
             Self::Codes(c) => Self::Codes(c.select(ndarray::Axis(0), rows)),
-            Self::Reals(x) => Self::Reals(select_rows(x, rows)),
+            Self::Reals(x) => {
+                let mut out = Array2::zeros((0, 0));
+                select_rows(x, rows, &mut out);
+                Self::Reals(out)
+            }
+        }
+    }
+
+    /// [`select`](Self::select) in the memory of `out` where it has the same form.
+    fn select_into(&self, rows: &[usize], out: &mut Self) {
+        match (self, &mut *out) {
+            (Self::Bits(b), Self::Bits(out)) => b.select_into(rows, out),
+            (Self::Reals(x), Self::Reals(out)) => select_rows(x, rows, out),
+            _ => *out = self.select(rows),
         }
     }
 
@@ -230,11 +281,13 @@ impl<T: Real> Batch<T> {
 }
 
 /// As `select` of the array, which goes through the elements one by one.
-fn select_rows<T: Real>(x: &Array2<T>, rows: &[usize]) -> Array2<T> {
+fn select_rows<T: Real>(x: &Array2<T>, rows: &[usize], selected: &mut Array2<T>) {
     // Rows in random order are waited for, unless they are asked for in time.
     const AHEAD: usize = 2;
     let (data, n) = (x.as_slice().expect("reals are in standard layout"), x.ncols());
-    let mut out = Vec::with_capacity(rows.len() * n);
+    let mut out = std::mem::take(selected).into_raw_vec_and_offset().0;
+    out.clear();
+    out.reserve(rows.len() * n);
     for (i, &r) in rows.iter().enumerate() {
         if let Some(&soon) = rows.get(i + AHEAD) {
             let line = 64 / size_of::<T>();
@@ -242,7 +295,7 @@ fn select_rows<T: Real>(x: &Array2<T>, rows: &[usize]) -> Array2<T> {
         }
         out.extend_from_slice(&data[r * n..(r + 1) * n]);
     }
-    Array2::from_shape_vec((rows.len(), n), out).expect("rows × n numbers")
+    *selected = Array2::from_shape_vec((rows.len(), n), out).expect("rows × n numbers");
 }
 
 fn swap_rows<A>(a: &mut Array2<A>, r: usize, b: &mut Array2<A>, s: usize) {
@@ -263,10 +316,21 @@ fn copy_where<A: Copy>(to: &mut Array2<A>, from: &Array2<A>, mask: &Bits) {
 /// The configurations of a machine: a [`Batch`] for each layer that is held, all with equally many rows.
 ///
 /// Data hold the visible layers only; a chain holds the layers that its next sweep reads.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Debug, PartialEq)]
 pub struct States<T = f32> {
     layers: Vec<Option<Batch<T>>>,
     rows: usize,
+}
+
+impl<T: Clone> Clone for States<T> {
+    fn clone(&self) -> Self {
+        Self { layers: self.layers.clone(), rows: self.rows }
+    }
+    /// In the memory that is there.
+    fn clone_from(&mut self, other: &Self) {
+        self.rows = other.rows;
+        self.layers.clone_from(&other.layers);
+    }
 }
 
 impl<T: Real> States<T> {
@@ -321,6 +385,18 @@ impl<T: Real> States<T> {
     pub fn select(&self, rows: &[usize]) -> Self {
         let layers = self.layers.iter().map(|b| b.as_ref().map(|b| b.select(rows))).collect();
         Self { layers, rows: rows.len() }
+    }
+
+    /// [`select`](Self::select) in the memory of `out`.
+    pub(crate) fn select_into(&self, rows: &[usize], out: &mut Self) {
+        out.rows = rows.len();
+        out.layers.resize_with(self.layers.len(), || None);
+        for (from, to) in self.layers.iter().zip(&mut out.layers) {
+            match (from, &mut *to) {
+                (Some(from), Some(to)) => from.select_into(rows, to),
+                (from, _) => *to = from.as_ref().map(|b| b.select(rows)),
+            }
+        }
     }
 
     /// Row i of `from` becomes row `rows[i]`, in every layer that both hold.

@@ -47,8 +47,9 @@ impl Default for Table {
 /// The indices of k units over `rows` rows from their words (`words[r·k + i]`): tile by tile of units, as many for each as
 /// there are tables.
 #[target_feature(enable = "avx2,avx512f,avx512bw,avx512dq,avx512vl")]
-pub(super) fn index(words: &[u64], rows: usize, k: usize) -> Vec<Index> {
-    let mut out = Vec::with_capacity(k.div_ceil(SIDE) * rows.div_ceil(SIDE));
+pub(super) fn index(words: &[u64], rows: usize, k: usize, out: &mut Vec<Index>) {
+    out.clear();
+    out.reserve(k.div_ceil(SIDE) * rows.div_ceil(SIDE));
     for first in (0..k).step_by(SIDE) {
         for (r, words) in words.chunks_exact(k).enumerate() {
             let mut tile = [0; SIDE];
@@ -66,7 +67,6 @@ pub(super) fn index(words: &[u64], rows: usize, k: usize) -> Vec<Index> {
             }
         }
     }
-    out
 }
 
 /// The tables of the 32 columns: for each 512 rows, `out[32·c + t]` is for rows 16t…16t+15 of column c, those that are absent
@@ -80,16 +80,26 @@ pub(super) fn tables(levels: &[Levels], out: &mut Vec<Table>) {
     }
 }
 
+/// Entry e of group g takes level 4g + b where bit b of e is set; an index of 0x80 gives zero.
+static PICK: [[u8; 64]; 4] = {
+    let mut pick = [[0x80; 64]; 4];
+    let mut k = 0;
+    while k < 256 {
+        let (b, i) = (k / 64, k % 64);
+        if i >> b & 1 == 1 {
+            pick[b][i] = (4 * (i / 16) + b) as u8;
+        }
+        k += 1;
+    }
+    pick
+};
+
 #[inline]
 #[target_feature(enable = "avx2,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 fn part(levels: &[Levels], out: &mut [Table]) {
-    // Entry e of group g takes level 4g + b where bit b of e is set; an index of 0x80 gives zero.
-    let pick: [[u8; 64]; 4] = std::array::from_fn(|b| {
-        std::array::from_fn(|i| if i >> b & 1 == 1 { (4 * (i / 16) + b) as u8 } else { 0x80 })
-    });
     // SAFETY: loads of 64 bytes each.
     let pick: [__m512i; 4] =
-        std::array::from_fn(|b| unsafe { _mm512_loadu_si512(pick[b].as_ptr().cast()) });
+        std::array::from_fn(|b| unsafe { _mm512_loadu_si512(PICK[b].as_ptr().cast()) });
     for (t, rows) in levels.chunks(SIDE).enumerate() {
         let mut padded = [Levels::default(); SIDE];
         let square = rows.try_into().unwrap_or_else(|_| {

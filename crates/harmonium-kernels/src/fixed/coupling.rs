@@ -105,7 +105,7 @@ impl Coupling {
     /// Takes over new weights in strips of 32 columns, one [`Rounder`] for each, which may work on different threads; then call
     /// [`Coupling::rewritten`]. The result is that of [`Coupling::refresh`], for which weights in the cache need not be read
     /// again. `None` if an end is a Potts layer.
-    pub fn rewrite(&mut self) -> Option<Vec<Rounder<'_>>> {
+    pub fn rewrite(&mut self) -> Option<impl ExactSizeIterator<Item = Rounder<'_>>> {
         rewrite::rounders(&mut self.forward, &mut self.backward, &mut self.squares, self.s)
     }
 

@@ -193,14 +193,19 @@ impl<'a> Field<'a> {
         if worth * UNIT != 1.0 || !half.is_narrow(column) {
             return None;
         }
-        let mut bias = Row::default();
+        let (factor, mut bias) = (self.factor(), Row::default());
         for (c, (bias, &theta)) in bias.0.iter_mut().zip(&self.theta[column * COLUMNS..]).enumerate() {
             let spins = if spin { f64::from(half.totals(column)[c]) * step } else { 0.0 };
-            let value = (self.factor() * (f64::from(theta) - spins) * UNIT).round();
-            if value.is_nan() || value.abs() > 32767.0 {
+            let value = factor * (f64::from(theta) - spins) * UNIT;
+            // Not so for a NaN either.
+            let fits = value.abs() < 32767.5;
+            if !fits {
                 return None;
             }
-            *bias = value as i16;
+            // Rounded as by `round`, which is a call.
+            let whole = value as i32;
+            let rest = value - f64::from(whole);
+            *bias = (whole + i32::from(rest >= 0.5) - i32::from(rest <= -0.5)) as i16;
         }
         Some(bias)
     }

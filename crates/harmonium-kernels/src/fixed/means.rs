@@ -11,9 +11,10 @@ use crate::scratch;
 use crate::strip::Strips;
 
 /// Where conditional means lie.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Range {
     /// \[0,1\]: of Binary units.
+    #[default]
     Binary,
     /// \[−1,1\]: of Spin units.
     Spin,
@@ -33,7 +34,7 @@ impl Range {
 }
 
 /// Conditional means of a batch, rounded without bias, and their sums over the rows, unrounded.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Means {
     pub(super) range: Range,
     pub(super) rows: usize,
@@ -86,36 +87,34 @@ impl Means {
         &self.rounded[column * (1 + self.rows)..][..1 + self.rows]
     }
 
-    /// Means to be [filled](Self::fill).
-    pub(super) fn unset(range: Range, rows: usize, n: usize) -> Self {
-        let mut rounded = std::mem::take(scratch::take().levels());
-        rounded.resize(n.div_ceil(COLUMNS) * (1 + rows), Levels::default());
-        rounded.iter_mut().step_by(1 + rows).for_each(|zeros| *zeros = Levels::default());
-        Self { range, rows, n, rounded, sums: Vec::new() }
+    /// Takes another shape, to be [filled](Self::fill). The memory is kept: to clear it would cost more than to make some of
+    /// the means.
+    pub(super) fn reshape(&mut self, range: Range, rows: usize, n: usize) {
+        (self.range, self.rows, self.n) = (range, rows, n);
+        self.rounded.resize(n.div_ceil(COLUMNS) * (1 + rows), Levels::default());
+        self.rounded.iter_mut().step_by(1 + rows).for_each(|zeros| *zeros = Levels::default());
     }
 
     /// Lets `write` fill the blocks of columns and chunks of rows, then adds the totals of the chunks.
     pub(super) fn fill(&mut self, chunks: usize, write: impl FnOnce(&Writer<'_>)) {
         let columns = self.n.div_ceil(COLUMNS);
-        let mut totals = vec![[0; COLUMNS]; columns * chunks];
+        let mut scratch = scratch::take();
+        let totals = scratch.totals(columns * chunks);
         write(&Writer {
             rounded: Strips::new(&mut self.rounded, 1 + self.rows),
-            totals: Strips::new(&mut totals, columns),
+            totals: Strips::new(totals, columns),
         });
         let (shift, size) = self.range.line();
-        let mean_sum = |j: usize| {
-            let chunks = totals.iter().skip(j / COLUMNS).step_by(columns);
-            let total: u64 = chunks.map(|t| u64::from(t[j % COLUMNS])).sum();
-            f64::from(shift) * self.rows as f64 + f64::from(size) * total as f64 / 65536.0
-        };
-        self.sums = (0..self.n).map(mean_sum).collect();
-    }
-}
-
-/// The memory is kept for the next means: to clear it would cost more than to make some of them.
-impl Drop for Means {
-    fn drop(&mut self) {
-        *scratch::take().levels() = std::mem::take(&mut self.rounded);
+        let start = f64::from(shift) * self.rows as f64;
+        self.sums.clear();
+        self.sums.resize(self.n, start);
+        for (column, sums) in self.sums.chunks_mut(COLUMNS).enumerate() {
+            let mut total = [0; COLUMNS];
+            for chunk in totals.chunks_exact(columns) {
+                total.iter_mut().zip(chunk[column]).for_each(|(t, x)| *t += u64::from(x));
+            }
+            sums.iter_mut().zip(total).for_each(|(s, t)| *s += f64::from(size) * t as f64 / 65536.0);
+        }
     }
 }
 

@@ -16,7 +16,7 @@ use crate::isa::Level;
 use crate::isa::{Isa, multiversion};
 use crate::prefetch::prefetch;
 use crate::scratch::{self, first};
-use crate::strip::{Columns, map_tasks, split_columns};
+use crate::strip::{Columns, for_each_part, split_columns};
 use std::ops::Range;
 
 /// Whether an output is overwritten or added to.
@@ -49,24 +49,27 @@ pub struct Product<'a> {
     pub scale: f32,
 }
 
+/// Elements of a product up to which nothing need be asked for in advance: those of half a second-level cache.
+const SMALL: usize = 1 << 16;
+
 /// Columns of a strip.
 pub const WIDTH: usize = 32;
 
 /// Gives `f(j, i, strip, part)` rows i… of columns j…j+31 of the sum of the products, a strip in pieces of some whole
 /// multiples of 32 rows (but for the last) from the first on, with one of the `parts` for each strip; columns from n on
-/// mean nothing. Strips are made on the threads of the current pool. Returns the parts.
+/// mean nothing. Strips are made on the threads of the current pool.
 ///
 /// While a piece is being multiplied, `soon(part, i)` may ask for the memory that `f` will need for its row i: the rows of a
 /// strip lie too far apart for the processor to see them coming, and asking in between costs no time.
 ///
 /// # Panics
 /// If there is no product, the shapes do not fit, or there are more or fewer parts than strips.
-pub fn map_strips<S: Send>(
+pub fn for_each_strip<S: Send>(
     products: &[Product<'_>],
-    parts: Vec<S>,
+    parts: impl ExactSizeIterator<Item = S>,
     soon: impl Fn(&S, usize) + Send + Sync,
     f: impl Fn(usize, usize, &[Strip], &mut S) + Send + Sync,
-) -> Vec<S> {
+) {
     let (k, n) = (products[0].v.bits(), products[0].means.n);
     for p in products {
         assert_eq!((p.v.bits(), p.means.n), (k, n), "moments: products of other shapes");
@@ -75,63 +78,82 @@ pub fn map_strips<S: Send>(
     assert_eq!(parts.len(), n.div_ceil(WIDTH), "moments: one part for each strip");
     let isa = Isa::detect();
     let rows: usize = products.iter().map(|p| p.v.rows()).sum();
-    let (form, joined) = (Form::of(isa, products), joined(products));
+    let form = Form::of(isa, products);
     let piece = form.piece(k);
-    let turned = map_tasks(products.to_vec(), rows * k / 2, |_, p| Turned::new(isa, form, p.v));
-    let ones: Vec<_> =
-        joined.iter().map(|set| ones(&products[set.clone()], &turned[set.clone()])).collect();
-    map_tasks(parts, rows * k * n / 160, |column, mut part| {
+    // What is small is in the cache anyway.
+    let ask = k * n > SMALL;
+    let mut shared = scratch::take();
+    shared.factors().prepare(isa, form, products, rows * k / 2);
+    let Factors { turned, joined, ones } = &*shared.factors();
+    for_each_part(parts, rows * k * n / 160, |column, mut part| {
         let mut scratch = scratch::take();
         let (sums, strip) = scratch.strip(piece.min(k));
-        for (i, (p, v)) in products.iter().zip(&turned).enumerate() {
+        for (i, (p, v)) in products.iter().zip(turned).enumerate() {
             v.prepare(p.means.strip(column), i, sums);
         }
-        let lines: Vec<_> = joined.iter().map(|set| Line::new(&products[set.clone()], column)).collect();
         for first in (0..k).step_by(piece) {
             let strip = &mut strip[..piece.min(k - first)];
             let rows = first..first + strip.len();
             let mut write = Write::Set;
-            for ((set, ones), line) in joined.iter().zip(&ones).zip(&lines) {
+            for (set, ones) in joined.iter().zip(ones.chunks_exact(k)) {
+                let line = Line::new(&products[set.clone()], column);
                 for i in set.clone() {
                     let p = &products[i];
                     let terms = (p.means.strip(column), i, p.scale < 0.0, i == set.start);
                     turned[i].add_levels(isa, terms, rows.clone(), sums, |step, steps| {
+                        if !ask {
+                            return;
+                        }
                         // A share of the rows for each step of each product.
                         let all = products.len() * steps;
                         let at = |step: usize| first + rows.len() * (i * steps + step) / all;
                         (at(step)..at(step + 1)).for_each(|row| soon(&part, row));
                     });
                 }
-                sums.finish(isa, form, &ones[rows.clone()], line, write, strip);
+                sums.finish(isa, form, &ones[rows.clone()], &line, write, strip);
                 write = Write::Add;
             }
             f(WIDTH * column, first, strip, &mut part);
         }
-        part
-    })
+    });
 }
 
-/// Sets of neighbouring products that differ in sign only, so that they can be added up as integers.
-fn joined(products: &[Product<'_>]) -> Vec<Range<usize>> {
-    let mut sets: Vec<Range<usize>> = Vec::new();
-    let unit = |p: &Product<'_>| (p.scale.abs(), p.values, p.means.range);
-    for (i, p) in products.iter().enumerate() {
-        match sets.last_mut() {
-            Some(set) if unit(&products[set.start]) == unit(p) => set.end = i + 1,
-            _ => sets.push(i..i + 1),
+/// What all strips of some products share.
+#[derive(Default)]
+pub(crate) struct Factors {
+    /// The bits of each product; there may be more of them than products.
+    turned: Vec<Turned>,
+    /// Sets of neighbouring products that differ in sign only, so that they can be added up as integers.
+    joined: Vec<Range<usize>>,
+    /// For each set the set bits of every unit, those of negative products subtracted.
+    ones: Vec<i32>,
+}
+
+impl Factors {
+    fn prepare(&mut self, isa: Isa, form: Form, products: &[Product<'_>], work: usize) {
+        let k = products[0].v.bits();
+        if self.turned.len() < products.len() {
+            self.turned.resize_with(products.len(), Turned::default);
+        }
+        let turned = products.iter().zip(&mut self.turned);
+        for_each_part(turned, work, |_, (p, turned)| turned.set(isa, form, p.v));
+        self.joined.clear();
+        let unit = |p: &Product<'_>| (p.scale.abs(), p.values, p.means.range);
+        for (i, p) in products.iter().enumerate() {
+            match self.joined.last_mut() {
+                Some(set) if unit(&products[set.start]) == unit(p) => set.end = i + 1,
+                _ => self.joined.push(i..i + 1),
+            }
+        }
+        self.ones.clear();
+        self.ones.resize(self.joined.len() * k, 0);
+        for (set, out) in self.joined.iter().zip(self.ones.chunks_exact_mut(k.max(1))) {
+            for (p, v) in products[set.clone()].iter().zip(&self.turned[set.clone()]) {
+                let sign = if p.scale < 0.0 { -1 } else { 1 };
+                out.iter_mut().zip(&v.ones).for_each(|(n, &ones)| *n += sign * ones as i32);
+            }
         }
     }
-    sets
-}
-
-/// Set bits of every unit, those of negative products subtracted.
-fn ones(products: &[Product<'_>], turned: &[Turned]) -> Vec<i32> {
-    let mut out = vec![0; turned[0].ones.len()];
-    for (p, v) in products.iter().zip(turned) {
-        let sign = if p.scale < 0.0 { -1 } else { 1 };
-        out.iter_mut().zip(&v.ones).for_each(|(n, &ones)| *n += sign * ones as i32);
-    }
-    out
 }
 
 /// out ← \[out +\] the product, row-major (k × n).
@@ -145,7 +167,7 @@ pub fn bits_means(product: Product<'_>, write: Write, out: &mut [f32]) {
         return;
     }
     let isa = Isa::detect();
-    map_strips(
+    for_each_strip(
         &[product],
         split_columns(out, n, WIDTH),
         |_, _| (),
@@ -217,21 +239,31 @@ multiversion! {
     }
 }
 
-/// The states with the rows of the batch as inputs.
+/// The states with the rows of the batch as inputs, in one of the forms.
 struct Turned {
     rows: usize,
+    form: Form,
     /// Set bits of every unit.
     ones: Vec<u32>,
-    bits: Bits,
+    /// Word r·k + i: unit i over the 64 rows from 64r on.
+    words: Vec<u64>,
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    index: Vec<bytes::Index>,
+    lists: sparse::Lists,
 }
 
-/// The bits of [`Turned`].
-enum Bits {
-    /// Word r·k + i: unit i over the 64 rows from 64r on.
-    Words(Vec<u64>),
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    Index(Vec<bytes::Index>),
-    Lists(sparse::Lists),
+impl Default for Turned {
+    fn default() -> Self {
+        Self {
+            rows: 0,
+            form: Form::Tables,
+            ones: Vec::new(),
+            words: Vec::new(),
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            index: Vec::new(),
+            lists: sparse::Lists::default(),
+        }
+    }
 }
 
 /// Buffers for sums over 32 columns: tables and the two accumulators, and those of the tables in registers.
@@ -251,30 +283,33 @@ pub(crate) struct Sums {
 }
 
 impl Turned {
-    fn new(isa: Isa, form: Form, v: Rows<'_>) -> Self {
+    /// Takes over other states, in the memory of those before.
+    fn set(&mut self, isa: Isa, form: Form, v: Rows<'_>) {
         let (rows, k) = (v.rows(), v.bits());
-        let mut words = vec![0; bits::transpose_words(v)];
-        bits::transpose_by_word(v, &mut words);
-        let mut ones = vec![0; k];
-        count(isa, &words, &mut ones);
-        let bits = match form {
-            Form::Tables => Bits::Words(words),
+        (self.rows, self.form) = (rows, form);
+        self.words.clear();
+        self.words.resize(bits::transpose_words(v), 0);
+        bits::transpose_by_word(v, &mut self.words);
+        self.ones.clear();
+        self.ones.resize(k, 0);
+        count(isa, &self.words, &mut self.ones);
+        match form {
+            Form::Tables => {}
             #[cfg(all(target_arch = "x86_64", not(miri)))]
             // SAFETY: the form is taken only where an `Isa` of this level exists, hence its features were detected.
-            Form::Bytes => Bits::Index(unsafe { bytes::index(&words, rows, k) }),
-            Form::Lists => Bits::Lists(sparse::Lists::new(isa, &words, rows, k)),
-        };
-        Self { rows, ones, bits }
+            Form::Bytes => unsafe { bytes::index(&self.words, rows, k, &mut self.index) },
+            Form::Lists => self.lists.set(isa, &self.words, rows, k),
+        }
     }
 
     /// Makes what all pieces of a strip share, for the product of this number; a row of zeros comes before the levels.
     fn prepare(&self, levels: &[Levels], number: usize, sums: &mut Sums) {
-        match self.bits {
-            Bits::Words(_) => {}
+        match self.form {
+            Form::Tables => {}
             #[cfg(all(target_arch = "x86_64", not(miri)))]
-            // SAFETY: as in `new`.
-            Bits::Index(_) => unsafe { bytes::tables(&levels[1..], nth(&mut sums.tables, number)) },
-            Bits::Lists(_) => sparse::Lists::prepare(levels, nth(&mut sums.levels, number)),
+            // SAFETY: as in `set`.
+            Form::Bytes => unsafe { bytes::tables(&levels[1..], nth(&mut sums.tables, number)) },
+            Form::Lists => sparse::Lists::prepare(levels, nth(&mut sums.levels, number)),
         }
     }
 
@@ -289,20 +324,21 @@ impl Turned {
         sums: &mut Sums,
         mut now_and_then: impl FnMut(usize, usize),
     ) {
-        let words = match &self.bits {
-            Bits::Words(words) => words,
+        match self.form {
+            Form::Tables => {}
             #[cfg(all(target_arch = "x86_64", not(miri)))]
-            Bits::Index(index) => {
+            Form::Bytes => {
                 let (tables, columns) = (&sums.tables[number], &mut sums.columns);
-                let (tables, index) = ((&tables[..], negative, fresh), (&index[..], self.rows));
-                // SAFETY: as in `new`.
+                let (tables, index) = ((&tables[..], negative, fresh), (&self.index[..], self.rows));
+                // SAFETY: as in `set`.
                 return unsafe { bytes::add_levels(tables, index, units, columns, now_and_then) };
             }
-            Bits::Lists(lists) => {
+            Form::Lists => {
                 let (apart, wide) = (&sums.levels[number], first(&mut sums.wide, units.len()));
-                return lists.add(isa, (levels, apart, negative, fresh), units, wide, now_and_then);
+                let levels = (levels, &apart[..], negative, fresh);
+                return self.lists.add(isa, levels, units, wide, now_and_then);
             }
-        };
+        }
         let k = self.ones.len();
         let wide = first(&mut sums.wide, units.len());
         if fresh {
@@ -310,7 +346,8 @@ impl Turned {
         }
         let sign = if negative { -1 } else { 1 };
         let (table, narrow) = (first(&mut sums.table, ENTRIES), first(&mut sums.narrow, wide.len()));
-        for (q, (words, levels)) in words.chunks_exact(k.max(1)).zip(levels[1..].chunks(64)).enumerate()
+        for (q, (words, levels)) in
+            self.words.chunks_exact(k.max(1)).zip(levels[1..].chunks(64)).enumerate()
         {
             now_and_then(q, self.rows.div_ceil(64));
             let last = 64 * (q + 1) >= self.rows;
@@ -439,7 +476,8 @@ mod tests {
             let mirrored: Vec<Levels> =
                 levels.iter().map(|row| Levels(std::array::from_fn(|c| row.0[31 - c]))).collect();
             for (isa, form) in Isa::all().into_iter().flat_map(|isa| [Form::Lists, Form::dense(isa)].map(|form| (isa, form))) {
-                let (mut sums, turned) = (Sums::default(), Turned::new(isa, form, v));
+                let (mut sums, mut turned) = (Sums::default(), Turned::default());
+                turned.set(isa, form, v);
                 turned.prepare(&levels, 1, &mut sums);
                 turned.prepare(&mirrored, 0, &mut sums);
                 let mut got = vec![Strip([-1.0; 32]); k];

@@ -29,25 +29,22 @@ impl Field<'_> {
     ///
     /// # Panics
     /// If the layer is a Potts layer or `out` has the wrong length.
-    pub fn sample_with_means(&self, key: Key, out: &mut [u64]) -> Means {
+    pub fn sample_with_means(&self, key: Key, out: &mut [u64], means: &mut Means) {
         let isa = Isa::detect();
-        let mut rounded = Means::unset(self.range(), self.rows, self.target.units());
-        rounded.fill(self.chunks(), |means| self.sample_on(isa, key, out, Some(means)));
-        rounded
+        means.reshape(self.range(), self.rows, self.target.units());
+        means.fill(self.chunks(), |means| self.sample_on(isa, key, out, Some(means)));
     }
 
     /// The conditional means for moments.
     ///
     /// # Panics
     /// If the layer is a Potts layer.
-    pub fn rounded_means(&self) -> Means {
+    pub fn rounded_means(&self, means: &mut Means) {
         let isa = Isa::detect();
-        let range = self.range();
-        let mut rounded = Means::unset(range, self.rows, self.target.units());
-        rounded.fill(self.chunks(), |means| {
+        means.reshape(self.range(), self.rows, self.target.units());
+        means.fill(self.chunks(), |means| {
             self.for_each_block(isa, |block, sums| round(isa, &sums, block, means));
         });
-        rounded
     }
 
     /// Writes the conditional means, row-major rows × n: σ(field) of a Binary, tanh(field) of a Spin layer.
@@ -253,7 +250,8 @@ mod tests {
                 let key = Key { seed: 3, purpose: 1, block: 0, sweep: 8 };
                 let run = |isa| {
                     let mut out = vec![0; rows * words(n)];
-                    let mut means = Means::unset(Range::Spin, rows, n);
+                    let mut means = Means::default();
+                    means.reshape(Range::Spin, rows, n);
                     means.fill(field.chunks(), |m| field.sample_on(isa, key, &mut out, Some(m)));
                     let sums = means.sums().to_vec();
                     (out, means.rounded.clone(), sums)

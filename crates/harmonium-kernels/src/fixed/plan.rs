@@ -28,9 +28,18 @@ pub(super) const TILE: usize = 32;
 /// One number per column.
 #[repr(C, align(64))]
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Columns(pub(super) [f32; 32]);
+pub(crate) struct Columns(pub(super) [f32; 32]);
 
 pub(super) const ZERO: Columns = Columns([0.0; 32]);
+
+/// Two squares of weights, the second for the first on its side.
+pub(crate) struct Squares(pub(super) [Columns; TILE], pub(super) [Columns; TILE]);
+
+impl Default for Squares {
+    fn default() -> Self {
+        Self([ZERO; TILE], [ZERO; TILE])
+    }
+}
 
 /// What rounding found out about 32 columns.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -117,7 +126,7 @@ pub(super) fn worse(a: f32, b: f32) -> f32 {
 }
 
 /// Extremes of sums over sites, blocks and runs of 32 columns, in steps.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Walk {
     site: Extremes,
     site_error: Extremes,
@@ -314,7 +323,7 @@ impl Walk {
     }
 
     #[inline(always)]
-    pub(super) fn finish(self, spin: bool, scale: f32, plan: &mut [u8]) -> Column {
+    pub(super) fn finish(&self, spin: bool, scale: f32, plan: &mut [u8]) -> Column {
         if let Some(last) = self.last {
             plan[last] |= LAST;
         }

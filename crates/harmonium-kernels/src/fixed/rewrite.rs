@@ -5,16 +5,22 @@
 //! contributes is kept until all strips are there.
 
 use super::Side;
-use super::plan::{Column, TILE, Units, Walk, ZERO, load, turn};
+use super::plan::{self, Column, TILE, Units, Walk, load, turn};
 use super::quantise::Half;
 use super::vector::Row;
 use crate::isa::{Isa, multiversion};
 use crate::prefetch::prefetch;
-use crate::strip::{Columns, map_tasks, split_columns};
+use crate::scratch;
+use crate::strip::{Columns, for_each_part, split_columns};
 
-/// What every square of weights contributes to the backward direction: all squares of a strip side by side.
+/// What is found out while strips are taken over.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Squares(Vec<Units>);
+pub(super) struct Squares {
+    /// What every square of weights contributes to the backward direction: all squares of a strip side by side.
+    units: Vec<Units>,
+    /// For each strip.
+    walks: Vec<Walk>,
+}
 
 /// Takes over the new weights of 32 columns.
 #[derive(Debug)]
@@ -27,7 +33,7 @@ pub struct Rounder<'a> {
     /// The strip on its side: a row for each square.
     backward: Columns<'a, Row>,
     squares: &'a mut [Units],
-    walk: Walk,
+    walk: &'a mut Walk,
     /// Rows so far.
     rows: usize,
 }
@@ -37,7 +43,7 @@ pub(super) fn rounders<'a>(
     backward: &'a mut Half,
     squares: &'a mut Squares,
     s: i32,
-) -> Option<Vec<Rounder<'a>>> {
+) -> Option<impl ExactSizeIterator<Item = Rounder<'a>>> {
     let (a, b) = (forward.source, backward.source);
     if matches!(a, Side::Potts { .. }) || matches!(b, Side::Potts { .. }) {
         return None;
@@ -47,12 +53,14 @@ pub(super) fn rounders<'a>(
         return None;
     }
     let across = rows.div_ceil(TILE);
-    squares.0.resize(n.div_ceil(TILE) * across, Units::NONE);
+    squares.units.resize(n.div_ceil(TILE) * across, Units::NONE);
+    squares.walks.resize(n.div_ceil(TILE), Walk::new());
     // Strips that are never given leave a plan that nobody trusts.
     forward.columns.fill(Column { overflow: true, ..Column::default() });
     let strips = forward.weights.chunks_mut(rows).zip(forward.plan.chunks_mut(blocks));
     let strips = strips.zip(&mut forward.columns).zip(split_columns(&mut backward.weights, n, TILE));
-    let rounder = |((((forward, plan), column), backward), squares)| Rounder {
+    let strips = strips.zip(squares.units.chunks_mut(across)).zip(&mut squares.walks);
+    let rounder = move |(((((forward, plan), column), backward), squares), walk)| Rounder {
         scale: (s as f32).exp2(),
         forward,
         plan,
@@ -60,10 +68,10 @@ pub(super) fn rounders<'a>(
         spin: matches!(a, Side::Spin(_)),
         backward,
         squares,
-        walk: Walk::new(),
+        walk,
         rows: 0,
     };
-    Some(strips.zip(squares.0.chunks_mut(across)).map(rounder).collect())
+    Some(strips.map(rounder))
 }
 
 impl Rounder<'_> {
@@ -83,27 +91,30 @@ impl Rounder<'_> {
         let (isa, width) = (Isa::detect(), self.backward.width());
         assert!(self.rows.is_multiple_of(TILE), "rewrite: rows in pieces of 32");
         assert!(rows.iter().all(|row| row.len() == width), "rewrite: rows as long as the strip is wide");
-        take(isa, isa, rows, self);
+        if self.rows == 0 {
+            *self.walk = Walk::new();
+        }
+        take(isa, isa, rows, self, scratch::take().squares());
         self.rows += rows.len();
         if self.rows == self.forward.len() {
-            let walk = std::mem::replace(&mut self.walk, Walk::new());
-            *self.column = walk.finish(self.spin, self.scale, self.plan);
+            *self.column = self.walk.finish(self.spin, self.scale, self.plan);
         }
     }
 }
 
 multiversion! {
-    fn take(level: Isa, rows: &[&[f32]], to: &mut Rounder<'_>) {
-        let (mut tile, mut turned, mut units) = ([ZERO; TILE], [ZERO; TILE], Units::NONE);
+    fn take(level: Isa, rows: &[&[f32]], to: &mut Rounder<'_>, squares: &mut plan::Squares) {
+        let plan::Squares(tile, turned) = squares;
+        let mut units = Units::NONE;
         let (all, scale) = (to.forward.len(), to.scale);
         let out = &mut to.forward[to.rows..][..rows.len()];
         for (t, (rows, out)) in rows.chunks(TILE).zip(out.chunks_mut(TILE)).enumerate() {
-            load(level, rows, &mut tile);
-            units.round(level, &tile, scale, out);
+            load(level, rows, tile);
+            units.round(level, tile, scale, out);
             to.walk.units(&units);
             let square = to.rows / TILE + t;
-            turn(level, &tile, &mut turned);
-            to.squares[square].round(level, &turned, scale, to.backward.row(square));
+            turn(level, tile, turned);
+            to.squares[square].round(level, turned, scale, to.backward.row(square));
             let done = to.rows + t * TILE + rows.len();
             let block = Half::rows_per_block(Side::Binary(0));
             if done.is_multiple_of(block) || done == all {
@@ -119,9 +130,10 @@ pub(super) fn finish(backward: &mut Half, squares: &Squares, s: i32) {
     let across = backward.columns.len();
     let per_block = Half::rows_per_block(backward.source) / TILE;
     let isa = Isa::detect();
-    let columns: Vec<_> = backward.columns.iter_mut().zip(backward.plan.chunks_mut(blocks)).collect();
-    map_tasks(columns, squares.0.len() * 16, |c, (column, plan)| {
-        *column = plan_column(isa, &squares.0[c..], across, per_block, spin, (s as f32).exp2(), plan);
+    let columns = backward.columns.iter_mut().zip(backward.plan.chunks_mut(blocks));
+    for_each_part(columns, squares.units.len() * 16, |c, (column, plan)| {
+        *column =
+            plan_column(isa, &squares.units[c..], across, per_block, spin, (s as f32).exp2(), plan);
     });
 }
 
@@ -162,7 +174,7 @@ mod tests {
             let (mut want, mut got) = (Coupling::new(a, b), Coupling::new(a, b));
             want.refresh(&w);
             got.refresh(&vec![0.01; k * n]);
-            for (c, mut rounder) in got.rewrite().expect("no Potts layer").into_iter().enumerate() {
+            for (c, mut rounder) in got.rewrite().expect("no Potts layer").enumerate() {
                 let (j, width) = (32 * c, 32.min(n - 32 * c));
                 let rows: Vec<&[f32]> = (0..k).map(|i| &w[i * n + j..][..width]).collect();
                 rows.chunks(32 * piece).for_each(|rows| rounder.take(rows));

@@ -23,15 +23,18 @@ const STEP: usize = 4;
 type Four = [u32; FOUR / 2];
 
 /// The lists of all units.
+#[derive(Default)]
 pub(super) struct Lists {
     rows: usize,
     pieces: usize,
-    /// For each [`ROWS`] rows, for each piece.
+    /// For each [`ROWS`] rows, for each piece; there may be more than are in use.
     parts: Vec<Part>,
 }
 
 /// The lists of the units of a piece.
+#[derive(Default)]
 struct Part {
+    lengths: Vec<u16>,
     groups: Vec<Group>,
     /// One after another, the lists of each group side by side.
     fours: Vec<[Four; GROUP]>,
@@ -47,15 +50,19 @@ struct Group {
 }
 
 impl Lists {
-    /// The lists of `k` units over `rows` rows from their words (`words[r·k + i]`).
-    pub(super) fn new(isa: Isa, words: &[u64], rows: usize, k: usize) -> Self {
-        let mut parts = Vec::new();
+    /// Takes over the lists of `k` units over `rows` rows from their words (`words[r·k + i]`).
+    pub(super) fn set(&mut self, isa: Isa, words: &[u64], rows: usize, k: usize) {
+        (self.rows, self.pieces) = (rows, k.div_ceil(UNITS));
+        let mut used = 0;
         for words in words.chunks(k.max(1) * ROWS / 64) {
             for first in (0..k).step_by(UNITS) {
-                parts.push(Part::new(isa, words, k, first..k.min(first + UNITS)));
+                if used == self.parts.len() {
+                    self.parts.push(Part::default());
+                }
+                self.parts[used].set(isa, words, k, first..k.min(first + UNITS));
+                used += 1;
             }
         }
-        Self { rows, pieces: k.div_ceil(UNITS), parts }
     }
 
     /// Where there are more than [`ROWS`] rows, the levels of a strip with a row of zeros before each so many.
@@ -106,15 +113,18 @@ impl Lists {
 }
 
 impl Part {
-    fn new(isa: Isa, words: &[u64], k: usize, units: Range<usize>) -> Self {
-        let mut lengths = vec![0u16; units.len()];
-        count(isa, words, k, units.start, &mut lengths);
+    fn set(&mut self, isa: Isa, words: &[u64], k: usize, units: Range<usize>) {
+        let Self { lengths, groups, fours } = self;
+        lengths.clear();
+        lengths.resize(units.len(), 0);
+        count(isa, words, k, units.start, lengths);
         // Places in the order by length, found by counting.
         let mut ends = [0u16; ROWS / FOUR + 1];
         lengths.iter().for_each(|&n| ends[usize::from(n)] += 1);
         let mut end = 0;
         ends.iter_mut().for_each(|n| end += std::mem::replace(n, end));
-        let mut groups = vec![Group { units: [None; GROUP], length: 0 }; units.len().div_ceil(GROUP)];
+        groups.clear();
+        groups.resize(units.len().div_ceil(GROUP), Group { units: [None; GROUP], length: 0 });
         for (i, &n) in lengths.iter().enumerate() {
             let at = &mut ends[usize::from(n)];
             let group = &mut groups[usize::from(*at) / GROUP];
@@ -123,11 +133,12 @@ impl Part {
             *at += 1;
         }
         let all: usize = groups.iter().map(|group| usize::from(group.length)).sum();
-        let mut fours = vec![[Four::default(); GROUP]; all];
+        fours.clear();
+        fours.resize(all, [Four::default(); GROUP]);
         let mut rest = &mut fours[..];
         // A word of rows is written as a whole, beyond the end of the list.
         let mut list = [0; ROWS + 64];
-        for group in &groups {
+        for group in groups.iter() {
             let here;
             (here, rest) = rest.split_at_mut(usize::from(group.length));
             for (g, unit) in group.units.iter().enumerate() {
@@ -143,7 +154,6 @@ impl Part {
                 }
             }
         }
-        Self { groups, fours }
     }
 }
 

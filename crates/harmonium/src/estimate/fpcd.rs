@@ -3,7 +3,7 @@
 use super::{Context, Info, NegativePhase, Setup, averaged, chains_like};
 use crate::machine::{Parameters, Phase};
 use crate::sample::purpose;
-use crate::{Archive, Chains, Clamps, Machine, Real, Result};
+use crate::{Archive, Chains, Clamps, Machine, Real, Result, States};
 use serde::{Deserialize, Serialize};
 
 /// Settings of [`Fpcd`].
@@ -109,6 +109,10 @@ impl<T: Real> NegativePhase<T> for Fpcd<T> {
         context.model.moments_into(self.chains.states(), &averaged(machine), None, out)?;
         self.update_fast(machine, &context.positive.parameters(), out.parameters_mut());
         Ok(Info { metrics: vec![("fast_norm", self.fast.norm())] })
+    }
+
+    fn chains(&self) -> Option<&States<T>> {
+        Some(self.chains.states())
     }
 
     fn save(&self, archive: &mut Archive) {

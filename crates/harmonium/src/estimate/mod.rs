@@ -84,6 +84,11 @@ pub trait NegativePhase<T: Real>: Send {
     /// Whatever sampling or enumeration may refuse.
     fn estimate(&mut self, context: &Context<'_, T>, out: &mut Phase<T>) -> Result<Info>;
 
+    /// The persistent chains, where there are some that follow the model.
+    fn chains(&self) -> Option<&States<T>> {
+        None
+    }
+
     /// Told after every update, before it is final: the machine was `old` and is now `new`.
     ///
     /// # Errors

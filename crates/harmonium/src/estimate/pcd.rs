@@ -11,6 +11,8 @@ use crate::{Archive, Clamp, Clamps, Error, Key, Machine, Real, Result, Role, Sta
 pub struct Pcd<T = f32> {
     pace: Pace,
     chains: States<T>,
+    /// The chains before the update, where the pace asks for them; kept for their memory.
+    before: States<T>,
     visit: Visit,
 }
 
@@ -47,6 +49,7 @@ impl<T: Real> Pcd<T> {
         Ok(Self {
             pace: Pace::new(sweeps),
             chains: setup.chains(chains, purpose::NEGATIVE)?,
+            before: States::empty(setup.machine.len(), 0),
             visit: Visit::new(setup.machine),
         })
     }
@@ -66,11 +69,13 @@ impl<T: Real> NegativePhase<T> for Pcd<T> {
         let machine = context.model.machine();
         let Visit { order, last, first_part, last_part } = &self.visit;
         // Conditioning layers follow the minibatch: chain r is the machine given the condition of row r.
-        let rows: Vec<usize> = (0..self.chains.rows()).map(|r| r % context.data.rows()).collect();
         for l in machine.with_role(Role::Condition) {
+            let rows: Vec<usize> = (0..self.chains.rows()).map(|r| r % context.data.rows()).collect();
             self.chains.set(l, context.data.layer(l)?.select(&rows));
         }
-        let before = self.pace.is_open().then(|| self.chains.clone());
+        if self.pace.is_open() {
+            self.before.clone_from(&self.chains);
+        }
         let (sweeps, number) = (self.pace.sweeps() as u64, self.pace.first(context.update));
         for k in 0..sweeps {
             let key =
@@ -83,12 +88,16 @@ impl<T: Real> NegativePhase<T> for Pcd<T> {
                 context.model.sample_with_moments(&mut self.chains, last, keys, out)?;
             }
         }
-        if let Some(before) = before
-            && let Some(r) = autocorrelation(machine, &before, &self.chains, out.layers())
+        if self.pace.is_open()
+            && let Some(r) = autocorrelation(machine, &self.before, &self.chains, out.layers())
         {
             self.pace.see(r);
         }
         Ok(Info { metrics: self.pace.metrics() })
+    }
+
+    fn chains(&self) -> Option<&States<T>> {
+        Some(&self.chains)
     }
 
     fn save(&self, archive: &mut Archive) {

@@ -92,6 +92,10 @@ pub struct Positive<T = f32> {
     /// For each layer, which entries are known; all where `None`.
     known: Vec<Option<Bits>>,
     particles: Option<States<T>>,
+    /// The layers that are averaged over where that is done by their means.
+    averaged: Vec<usize>,
+    /// The rows of the last estimate, kept for their memory.
+    batch: States<T>,
 }
 
 impl<T: Real> Positive<T> {
@@ -108,7 +112,12 @@ impl<T: Real> Positive<T> {
         seed: u64,
     ) -> Result<Self> {
         averaging.check(machine, known.iter().any(Option::is_some))?;
-        let mut positive = Self { averaging, known: known.to_vec(), particles: None };
+        let averaged = match averaging {
+            Averaging::Analytic => machine.with_role(Role::Hidden).collect(),
+            _ => averaged(machine),
+        };
+        let batch = States::empty(machine.len(), 0);
+        let mut positive = Self { averaging, known: known.to_vec(), particles: None, averaged, batch };
         if let Averaging::Chain { .. } = averaging {
             let mut particles = data.clone();
             for l in machine.with_role(Role::Hidden) {
@@ -152,20 +161,19 @@ impl<T: Real> Positive<T> {
         seed: u64,
         update: u64,
         out: &mut Phase<T>,
-    ) -> Result<States<T>> {
+    ) -> Result<&States<T>> {
         let machine = model.machine();
-        match self.averaging {
+        self.batch = match self.averaging {
             Averaging::Analytic => {
-                let states = data.select(rows);
-                let hidden: Vec<_> = machine.with_role(Role::Hidden).collect();
-                model.moments_into(&states, &hidden, wts, out)?;
-                Ok(states)
+                data.select_into(rows, &mut self.batch);
+                model.moments_into(&self.batch, &self.averaged, wts, out)?;
+                return Ok(&self.batch);
             }
             Averaging::Exact => {
                 let states = data.select(rows);
                 *out.parameters_mut() = machine.exact().at(model.beta()).positive(&states, wts)?.cast();
                 let key = Key { seed, purpose: purpose::POSITIVE, block: 0, sweep: 16 * update };
-                super::choice::complete(machine, states, key)
+                super::choice::complete(machine, states, key)?
             }
             Averaging::Chain { sweeps } => {
                 let clamps = self.clamps(machine, Some(rows));
@@ -177,17 +185,18 @@ impl<T: Real> Positive<T> {
                     let key = Key { seed, purpose: purpose::POSITIVE, block: 0, sweep: sweep_number };
                     sweep(model, &order, &mut states, &clamps, key)?;
                 }
-                model.moments_into(&states, &averaged(machine), wts, out)?;
+                model.moments_into(&states, &self.averaged, wts, out)?;
                 particles.scatter(rows, &states);
-                Ok(states)
+                states
             }
             Averaging::MeanField { rounds } => {
                 let states = data.select(rows);
                 *out.parameters_mut() = model.mean_field(&states, rounds, wts)?;
                 let key = Key { seed, purpose: purpose::POSITIVE, block: 0, sweep: 16 * update };
-                super::choice::complete(machine, states, key)
+                super::choice::complete(machine, states, key)?
             }
-        }
+        };
+        Ok(&self.batch)
     }
 
     /// Puts the clamped chains into `archive`.

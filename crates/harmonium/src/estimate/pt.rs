@@ -3,7 +3,7 @@
 use super::{Context, Info, NegativePhase, Setup, averaged, chains_like};
 use crate::machine::Phase;
 use crate::sample::Tempering;
-use crate::{Archive, Real, Result};
+use crate::{Archive, Real, Result, States};
 use serde::{Deserialize, Serialize};
 
 /// Settings of [`Pt`].
@@ -84,6 +84,10 @@ impl<T: Real> NegativePhase<T> for Pt<T> {
                 ("round_trips", self.tempering.round_trips() as f64),
             ],
         })
+    }
+
+    fn chains(&self) -> Option<&States<T>> {
+        Some(self.tempering.replica(0).states())
     }
 
     fn save(&self, archive: &mut Archive) {

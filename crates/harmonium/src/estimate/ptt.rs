@@ -185,6 +185,10 @@ impl<T: Real> NegativePhase<T> for Ptt<T> {
         Ok(if follows { Verdict::Accept } else { Verdict::Reject })
     }
 
+    fn chains(&self) -> Option<&States<T>> {
+        Some(self.chains.states())
+    }
+
     fn save(&self, archive: &mut Archive) {
         self.ladder.save(archive, "ladder");
         self.chains.save(archive, "chains");

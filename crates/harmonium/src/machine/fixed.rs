@@ -5,6 +5,7 @@ use crate::{Batch, Kind, Layer, Real, States};
 use harmonium_kernels::bits::Rows;
 use harmonium_kernels::{Codes, fixed};
 use ndarray::Array2;
+use std::borrow::Cow;
 use std::sync::{Mutex, OnceLock};
 
 /// Fewest weights for which tables pay. Below, sampling is quick anyway, and small machines are the ones
@@ -120,33 +121,56 @@ impl<T: Real> Machine<T> {
             _ => return false,
         };
         let Some(theta) = T::as_f32(product::slice(layer.params())) else { return false };
+        let mut f = Some(f);
         // A β this small is the hot end of a ladder: dividing θ by it would lose digits.
         if beta < 1e-3 || states.rows() == 0 {
             return false;
         }
-        let mut inputs = Vec::new();
-        for c in self.couplings() {
-            let Some(from) = c.other(l).filter(|&from| from != l) else { continue };
-            let (Some(fixed), Some(x)) = (c.tables.get(self, c), states.get(from)) else { return false };
-            if !fixed.is_trusted() {
-                return false;
-            }
-            let direction = if from == c.ends().0 { fixed.forward() } else { fixed.backward() };
-            let states = match (x, self.layer(from).kind()) {
-                (Batch::Bits(b), _) => fixed::States::Bits(Rows::new(b.words(), b.rows(), b.cols())),
-                (Batch::Codes(x), Kind::Potts { q }) => {
-                    let codes = x.as_slice().expect("codes are in standard layout");
-                    fixed::States::Codes(Codes::new(codes, x.ncols(), q as usize))
-                }
-                _ => return false,
-            };
-            inputs.push(fixed::Input { direction, states });
-        }
-        if inputs.is_empty() {
+        let mut couplings = self.couplings().iter().filter(|c| c.other(l).is_some_and(|from| from != l));
+        let Some(first) = couplings.next() else { return false };
+        let Some(first) = self.fixed_input(l, first, states) else { return false };
+        let theta = match beta {
+            1.0 => Cow::Borrowed(theta),
+            _ => Cow::Owned(theta.iter().map(|t| t / beta as f32).collect()),
+        };
+        let mut call = |inputs: &[fixed::Input<'_>]| {
+            let f = f.take().expect("called once");
+            f(fixed::Field::new(target, states.rows(), &theta, beta as f32, inputs));
+        };
+        // Most layers have one coupling, for which nothing need be allocated.
+        let Some(second) = couplings.next() else {
+            call(&[first]);
+            return true;
+        };
+        let rest = [second].into_iter().chain(couplings).map(|c| self.fixed_input(l, c, states));
+        let Some(inputs) = [Some(first)].into_iter().chain(rest).collect::<Option<Vec<_>>>() else {
             return false;
-        }
-        let theta: Vec<f32> = theta.iter().map(|t| t / beta as f32).collect();
-        f(fixed::Field::new(target, states.rows(), &theta, beta as f32, &inputs));
+        };
+        call(&inputs);
         true
+    }
+
+    /// The coupling as an input in fixed point to its end `l`, if it has that form.
+    fn fixed_input<'a>(
+        &'a self,
+        l: usize,
+        c: &'a Coupling<T>,
+        states: &'a States<T>,
+    ) -> Option<fixed::Input<'a>> {
+        let from = c.other(l)?;
+        let (fixed, x) = (c.tables.get(self, c)?, states.get(from)?);
+        if !fixed.is_trusted() {
+            return None;
+        }
+        let direction = if from == c.ends().0 { fixed.forward() } else { fixed.backward() };
+        let states = match (x, self.layer(from).kind()) {
+            (Batch::Bits(b), _) => fixed::States::Bits(Rows::new(b.words(), b.rows(), b.cols())),
+            (Batch::Codes(x), Kind::Potts { q }) => {
+                let codes = x.as_slice().expect("codes are in standard layout");
+                fixed::States::Codes(Codes::new(codes, x.ncols(), q as usize))
+            }
+            _ => return None,
+        };
+        Some(fixed::Input { direction, states })
     }
 }

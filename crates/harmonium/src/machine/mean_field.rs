@@ -49,7 +49,7 @@ impl<T: Real> Tempered<'_, T> {
             };
             layers.push(stats.mapv(|t| T::of(t / total)));
         }
-        let couplings = self.coupling_moments(dense, wts, total);
+        let couplings = self.coupling_moments(&dense, wts, total);
         Ok(Parameters { layers, couplings })
     }
 

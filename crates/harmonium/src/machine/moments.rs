@@ -1,16 +1,14 @@
 //! Moments ⟨t(x)⟩ over a batch: the one computation that both phases of learning share.
 
-use super::phase::{Outer, Phase};
+use super::phase::{Phase, Work};
 use super::product::{slice, slice_mut};
-use super::tempered::MeanOf;
 use super::{Coupling, Parameters, Tempered};
 use crate::{Batch, Bits, Error, Kind, Layer, Real, Result, States};
 use harmonium_kernels::bits::{self, Rows, Values};
 use harmonium_kernels::fixed::{self, Product, Write};
 use harmonium_kernels::{Codes, Key, moments, transpose};
-use ndarray::{Array2, ArrayView2};
+use ndarray::Array2;
 use std::borrow::Cow;
-use std::sync::Arc;
 
 /// The states of a layer as one end of a product over rows.
 enum End<'a, T: Real> {
@@ -18,7 +16,7 @@ enum End<'a, T: Real> {
     Codes(&'a Array2<u32>, u32),
     Dense(Cow<'a, Array2<T>>),
     /// Means in fixed point, opposite bits only.
-    Rounded(Arc<fixed::Means>),
+    Rounded(&'a fixed::Means),
 }
 
 impl<T: Real> Tempered<'_, T> {
@@ -54,8 +52,9 @@ impl<T: Real> Tempered<'_, T> {
         wts: Option<&[f64]>,
         out: &mut Phase<T>,
     ) -> Result<()> {
-        let mean = |l| self.mean_for_moments(l, states, self.may_round(l, states, wts));
-        self.phase_by(states, averaged, wts, mean, out)
+        let (_, _, work) = out.places();
+        self.means_for_moments(states, averaged, wts, work)?;
+        self.phase_from_means(states, averaged, wts, out)
     }
 
     /// `out ← out + scale ·` [`moments`](Self::moments).
@@ -70,11 +69,14 @@ impl<T: Real> Tempered<'_, T> {
         scale: f64,
         out: &mut Parameters<T>,
     ) -> Result<()> {
-        let mean = |l| self.mean_for_moments(l, states, self.may_round(l, states, wts));
         let scale = scale / total_weight(states.rows(), wts)?;
-        let ends = self.ends(states, averaged, wts, (scale, Write::Add), mean, &mut out.layers)?;
+        let mut work = vec![Work::default(); self.machine().len()];
+        self.means_for_moments(states, averaged, wts, &mut work)?;
+        self.layer_moments(states, averaged, wts, (scale, Write::Add), &mut work, &mut out.layers)?;
         for (c, out) in self.machine().couplings().iter().zip(&mut out.couplings) {
-            self.coupling_moment(c, &ends, wts, (T::of(scale), Write::Add), out);
+            let (a, b) = c.ends();
+            let ends = (self.end(a, states, averaged, &work)?, self.end(b, states, averaged, &work)?);
+            self.coupling_moment(c, (&ends.0, &ends.1), wts, (T::of(scale), Write::Add), out);
         }
         Ok(())
     }
@@ -92,19 +94,18 @@ impl<T: Real> Tempered<'_, T> {
         key: impl Fn(usize) -> Key,
         out: &mut Phase<T>,
     ) -> Result<()> {
-        let mut drawn = Vec::with_capacity(averaged.len());
-        let mean = |l| {
-            let mut x = self.layer(l).zeros(states.rows());
+        self.must_factorise("the average over these layers", averaged)?;
+        for &l in averaged {
+            let layer = self.layer(l);
+            let old = states.take(l).filter(|x| !layer.is_soft(x));
+            let mut x = old.unwrap_or_else(|| layer.zeros(states.rows()));
             let rounded = self.may_round(l, states, None);
-            let mean = self.sample_with_mean(l, states, rounded, key(l), &mut x)?;
-            drawn.push((l, x));
-            Ok(mean)
-        };
-        self.phase_by(states, averaged, None, mean, out)?;
-        for (l, x) in drawn {
+            let work = &mut out.places().2[l];
+            let made = self.sample_with_mean(l, states, rounded, key(l), &mut x, work);
             states.set(l, x);
+            made?;
         }
-        Ok(())
+        self.phase_from_means(states, averaged, None, out)
     }
 
     /// Whether means of layer `l` may take the form that has a kernel opposite unweighted bits only.
@@ -115,93 +116,110 @@ impl<T: Real> Tempered<'_, T> {
             && self.machine().couplings().iter().filter_map(|c| c.other(l)).all(bits)
     }
 
-    /// Writes the moments of all layers and couplings, those of bits and rounded means as products.
-    fn phase_by(
+    /// The conditional means of the averaged layers.
+    fn means_for_moments(
         &self,
         states: &States<T>,
         averaged: &[usize],
         wts: Option<&[f64]>,
-        mean_of: impl FnMut(usize) -> Result<MeanOf<T>>,
-        out: &mut Phase<T>,
+        work: &mut [Work<T>],
     ) -> Result<()> {
-        let scale = 1.0 / total_weight(states.rows(), wts)?;
-        let (moments, products) = out.places();
-        let ends =
-            self.ends(states, averaged, wts, (scale, Write::Set), mean_of, &mut moments.layers)?;
-        let couplings = self.machine().couplings().iter();
-        for ((c, product), out) in couplings.zip(products).zip(&mut moments.couplings) {
-            let (a, b) = c.ends();
-            *product = match (&ends[a], &ends[b]) {
-                (End::Bits(v, values), End::Rounded(means)) if c.mask().is_none() => Some(Outer {
-                    v: (*v).clone(),
-                    values: *values,
-                    means: means.clone(),
-                    scale: scale as f32,
-                }),
-                _ => {
-                    self.coupling_moment(c, &ends, wts, (T::of(scale), Write::Set), out);
-                    None
-                }
-            };
+        self.must_factorise("the average over these layers", averaged)?;
+        for &l in averaged {
+            self.mean_for_moments(l, states, self.may_round(l, states, wts), &mut work[l])?;
         }
         Ok(())
     }
 
-    /// The states of every layer as one end of a product; writes or adds the moments of the layers.
-    fn ends<'s>(
+    /// Writes the moments of all layers and couplings, those of bits and rounded means as products, from the means of the
+    /// averaged layers.
+    fn phase_from_means(
         &self,
+        states: &States<T>,
+        averaged: &[usize],
+        wts: Option<&[f64]>,
+        out: &mut Phase<T>,
+    ) -> Result<()> {
+        let scale = 1.0 / total_weight(states.rows(), wts)?;
+        let (moments, products, work) = out.places();
+        self.layer_moments(states, averaged, wts, (scale, Write::Set), work, &mut moments.layers)?;
+        let couplings = self.machine().couplings().iter();
+        for ((c, product), out) in couplings.zip(products).zip(&mut moments.couplings) {
+            let (a, b) = c.ends();
+            let ends = (self.end(a, states, averaged, work)?, self.end(b, states, averaged, work)?);
+            match &ends {
+                (End::Bits(v, values), End::Rounded(_)) if c.mask().is_none() => {
+                    product.set(v, *values, b, scale as f32);
+                }
+                _ => {
+                    product.clear();
+                    self.coupling_moment(c, (&ends.0, &ends.1), wts, (T::of(scale), Write::Set), out);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The states or the means of layer `l` as one end of a product.
+    fn end<'s>(
+        &self,
+        l: usize,
         states: &'s States<T>,
+        averaged: &[usize],
+        work: &'s [Work<T>],
+    ) -> Result<End<'s, T>> {
+        Ok(match averaged.contains(&l) {
+            true if work[l].is_rounded => End::Rounded(&work[l].rounded),
+            true => End::Dense(Cow::Borrowed(&work[l].mean)),
+            false => natural(self.layer(l), states.layer(l)?),
+        })
+    }
+
+    /// Writes or adds the moments of the layers.
+    fn layer_moments(
+        &self,
+        states: &States<T>,
         averaged: &[usize],
         wts: Option<&[f64]>,
         (scale, write): (f64, Write),
-        mut mean_of: impl FnMut(usize) -> Result<MeanOf<T>>,
+        work: &mut [Work<T>],
         out: &mut [Array2<T>],
-    ) -> Result<Vec<End<'s, T>>> {
-        self.must_factorise("the average over these layers", averaged)?;
-        let mut ends = Vec::with_capacity(self.machine().len());
-        for (l, out) in out.iter_mut().enumerate() {
+    ) -> Result<()> {
+        for (l, (work, out)) in work.iter_mut().zip(out).enumerate() {
             let layer = self.layer(l);
-            let (end, stats) = if averaged.contains(&l) {
+            if !averaged.contains(&l) {
+                stats(layer, states.layer(l)?, wts, work);
+            } else if !work.is_rounded {
                 // Where θ is the only parameter, the mean is the only sufficient statistic.
-                match (mean_of(l)?, layer.kind().params()) {
-                    (MeanOf::Rounded(means), _) => {
-                        let sums = ArrayView2::from_shape((1, layer.width()), means.sums());
-                        let sums = sums.expect("one sum per unit").to_owned();
-                        (End::Rounded(Arc::new(means)), sums)
-                    }
-                    (MeanOf::Dense(mean), ["theta"]) => {
-                        let sums = column_sums(&mean, wts);
-                        (End::Dense(Cow::Owned(mean)), sums)
-                    }
-                    (MeanOf::Dense(mean), _) => {
-                        let stats = layer.mean_stats(&self.inputs(l, states)?, wts);
-                        (End::Dense(Cow::Owned(mean)), stats)
-                    }
+                match layer.kind().params() {
+                    ["theta"] => column_sums(&work.mean, wts, &mut work.sums),
+                    _ => work.sums = layer.mean_stats(&self.inputs(l, states)?, wts),
                 }
-            } else {
-                let x = states.layer(l)?;
-                (natural(layer, x), stats(layer, x, wts))
-            };
-            ends.push(end);
+            }
+            let is_rounded = averaged.contains(&l) && work.is_rounded;
+            let sums = if is_rounded { work.rounded.sums() } else { slice(&work.sums) };
+            let out = slice_mut(out);
+            assert_eq!(out.len(), sums.len(), "one sum for each statistic");
             if write == Write::Set {
                 out.fill(T::zero());
             }
-            out.zip_mut_with(&stats, |o, t| *o += T::of(scale * t));
+            out.iter_mut().zip(sums).for_each(|(o, t)| *o += T::of(scale * t));
         }
-        Ok(ends)
+        Ok(())
     }
 
     /// $\langle x_a x_b^\top\rangle$ of every coupling from the dense form of every layer.
     pub(super) fn coupling_moments(
         &self,
-        dense: Vec<Array2<T>>,
+        dense: &[Array2<T>],
         wts: Option<&[f64]>,
         total: f64,
     ) -> Vec<Array2<T>> {
-        let ends: Vec<_> = dense.into_iter().map(|x| End::Dense(Cow::Owned(x))).collect();
         let mut out = self.machine().zero_parameters::<T>().couplings;
         for (c, out) in self.machine().couplings().iter().zip(&mut out) {
-            self.coupling_moment(c, &ends, wts, (T::of(1.0 / total), Write::Set), out);
+            let end = |l: usize| End::Dense(Cow::Borrowed(&dense[l]));
+            let ends = (&end(c.ends().0), &end(c.ends().1));
+            self.coupling_moment(c, ends, wts, (T::of(1.0 / total), Write::Set), out);
         }
         out
     }
@@ -210,24 +228,24 @@ impl<T: Real> Tempered<'_, T> {
     fn coupling_moment(
         &self,
         c: &Coupling<T>,
-        ends: &[End<'_, T>],
+        (left, right): (&End<'_, T>, &End<'_, T>),
         wts: Option<&[f64]>,
         (scale, write): (T, Write),
         out: &mut Array2<T>,
     ) {
         let (a, b) = c.ends();
         let plain = !c.is_lateral() && c.mask().is_none();
-        if plain && outer(&ends[a], &ends[b], wts, (scale, write), out) {
+        if plain && outer(left, right, wts, (scale, write), out) {
             return;
         }
         let fresh = (scale, Write::Set);
         let mut m = Array2::zeros(out.dim());
-        if !outer(&ends[a], &ends[b], wts, fresh, &mut m) {
+        if !outer(left, right, wts, fresh, &mut m) {
             let mut turned = Array2::zeros((out.ncols(), out.nrows()));
-            if outer(&ends[b], &ends[a], wts, fresh, &mut turned) {
+            if outer(right, left, wts, fresh, &mut turned) {
                 transpose(slice(&turned), turned.nrows(), turned.ncols(), slice_mut(&mut m));
             } else {
-                let [x, y] = [a, b].map(|l| dense(self.layer(l), &ends[l]));
+                let [x, y] = [(a, left), (b, right)].map(|(l, end)| dense(self.layer(l), end));
                 add_dense(&weighted(&x, wts), &y, scale, &mut m);
             }
         }
@@ -327,27 +345,40 @@ fn dense<'a, T: Real>(layer: &Layer<T>, end: &'a End<'_, T>) -> Cow<'a, Array2<T
 }
 
 /// Sufficient statistics of states, summed with weights.
-fn stats<T: Real>(layer: &Layer<T>, x: &Batch<T>, wts: Option<&[f64]>) -> Array2<f64> {
+fn stats<T: Real>(layer: &Layer<T>, x: &Batch<T>, wts: Option<&[f64]>, work: &mut Work<T>) {
     let b = match x {
         Batch::Bits(b) => b,
-        Batch::Reals(x) if layer.kind() == Kind::Binary => return column_sums(x, wts),
-        _ => return layer.stats(x, wts),
+        Batch::Reals(x) if layer.kind() == Kind::Binary => {
+            return column_sums(x, wts, &mut work.sums);
+        }
+        _ => {
+            work.sums = layer.stats(x, wts);
+            return;
+        }
     };
-    let mut sums = Array2::zeros((1, b.cols()));
+    zeros(&mut work.sums, b.cols());
     let values = if layer.kind() == Kind::Spin { Values::Spin } else { Values::Binary };
     if let Some(wts) = wts {
         // The kernel of the moments with a single column of weights.
-        moments::add_bits_outer(rows(b), values, wts, 1, 1.0, slice_mut(&mut sums));
-        return sums;
+        moments::add_bits_outer(rows(b), values, wts, 1, 1.0, slice_mut(&mut work.sums));
+        return;
     }
-    let mut counts = vec![0; b.cols()];
-    bits::add_counts(rows(b), &mut counts);
+    work.counts.clear();
+    work.counts.resize(b.cols(), 0);
+    bits::add_counts(rows(b), &mut work.counts);
     let of_count = |c: u32| match values {
         Values::Binary => f64::from(c),
         Values::Spin => 2.0 * f64::from(c) - b.rows() as f64,
     };
-    sums.iter_mut().zip(counts).for_each(|(s, c)| *s = of_count(c));
-    sums
+    slice_mut(&mut work.sums).iter_mut().zip(&work.counts).for_each(|(s, &c)| *s = of_count(c));
+}
+
+/// One row of zeros.
+fn zeros(sums: &mut Array2<f64>, n: usize) {
+    match sums.dim() == (1, n) {
+        true => sums.fill(0.0),
+        false => *sums = Array2::zeros((1, n)),
+    }
 }
 
 /// Sum of the weights, or the number of rows.
@@ -364,10 +395,9 @@ pub(super) fn total_weight(rows: usize, wts: Option<&[f64]>) -> Result<f64> {
 }
 
 /// Weighted sums of the columns, as one row.
-fn column_sums<T: Real>(x: &Array2<T>, wts: Option<&[f64]>) -> Array2<f64> {
-    let mut sums = Array2::zeros((1, x.ncols()));
-    T::add_column_sums(slice(x), wts, slice_mut(&mut sums));
-    sums
+fn column_sums<T: Real>(x: &Array2<T>, wts: Option<&[f64]>, sums: &mut Array2<f64>) {
+    zeros(sums, x.ncols());
+    T::add_column_sums(slice(x), wts, slice_mut(sums));
 }
 
 /// `out ← out + scale · xᵀy`.

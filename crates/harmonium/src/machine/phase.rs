@@ -5,7 +5,6 @@ use crate::{Bits, Real};
 use harmonium_kernels::bits::{Rows, Values};
 use harmonium_kernels::fixed::{self, Product, Write};
 use ndarray::Array2;
-use std::sync::Arc;
 
 /// The moments of one phase of learning, shaped as the parameters.
 ///
@@ -14,29 +13,75 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct Phase<T = f32> {
     moments: Parameters<T>,
-    /// For each coupling, the product that stands for its moments.
-    products: Vec<Option<Outer>>,
+    /// For each coupling, the product that may stand for its moments.
+    products: Vec<Outer>,
+    /// For each layer, what is computed on the way to its moments.
+    work: Vec<Work<T>>,
 }
 
-/// scale · VᵀM.
+/// scale · VᵀM, M being the rounded means of a layer; where it is not in use, memory for the next.
 #[derive(Clone, Debug)]
 pub(super) struct Outer {
-    pub(super) v: Bits,
-    pub(super) values: Values,
-    pub(super) means: Arc<fixed::Means>,
-    pub(super) scale: f32,
+    in_use: bool,
+    v: Bits,
+    values: Values,
+    layer: usize,
+    scale: f32,
+}
+
+/// What is computed of a layer on the way to its moments, kept from update to update for its memory.
+#[derive(Clone, Debug)]
+pub(super) struct Work<T> {
+    /// Whether the means are the rounded ones.
+    pub(super) is_rounded: bool,
+    pub(super) rounded: fixed::Means,
+    pub(super) mean: Array2<T>,
+    pub(super) inputs: Array2<T>,
+    /// Sums of the sufficient statistics.
+    pub(super) sums: Array2<f64>,
+    pub(super) counts: Vec<u32>,
+}
+
+impl<T: Real> Default for Work<T> {
+    fn default() -> Self {
+        Self {
+            is_rounded: false,
+            rounded: fixed::Means::default(),
+            mean: Array2::default((0, 0)),
+            inputs: Array2::default((0, 0)),
+            sums: Array2::default((0, 0)),
+            counts: Vec::new(),
+        }
+    }
 }
 
 impl Outer {
-    fn product(&self) -> Product<'_> {
-        let v = Rows::new(self.v.words(), self.v.rows(), self.v.cols());
-        Product { v, values: self.values, means: &self.means, scale: self.scale }
+    fn new() -> Self {
+        let v = Bits::zeros(0, 0);
+        Self { in_use: false, v, values: Values::Binary, layer: 0, scale: 0.0 }
     }
 
-    fn write<T: Real>(&self, out: &mut Array2<T>) {
-        let out = T::as_f32_mut(super::product::slice_mut(out));
-        fixed::bits_means(self.product(), Write::Set, out.expect("fixed point is for single precision"));
+    /// Stands for `scale` times the product of these bits with the rounded means of `layer` from now on.
+    pub(super) fn set(&mut self, v: &Bits, values: Values, layer: usize, scale: f32) {
+        (self.in_use, self.values, self.layer, self.scale) = (true, values, layer, scale);
+        self.v.clone_from(v);
     }
+
+    /// Stands for nothing from now on.
+    pub(super) fn clear(&mut self) {
+        self.in_use = false;
+    }
+
+    fn product<'a, T>(&'a self, work: &'a [Work<T>]) -> Option<Product<'a>> {
+        let v = Rows::new(self.v.words(), self.v.rows(), self.v.cols());
+        let means = &work[self.layer].rounded;
+        self.in_use.then_some(Product { v, values: self.values, means, scale: self.scale })
+    }
+}
+
+fn write<T: Real>(product: Product<'_>, out: &mut Array2<T>) {
+    let out = T::as_f32_mut(super::product::slice_mut(out));
+    fixed::bits_means(product, Write::Set, out.expect("fixed point is for single precision"));
 }
 
 impl<T: Real> Phase<T> {
@@ -59,8 +104,8 @@ impl<T: Real> Phase<T> {
     pub fn parameters(&self) -> Parameters<T> {
         let mut moments = self.moments.clone();
         for (outer, out) in self.products.iter().zip(&mut moments.couplings) {
-            if let Some(outer) = outer {
-                outer.write(out);
+            if let Some(product) = outer.product(&self.work) {
+                write(product, out);
             }
         }
         moments
@@ -74,12 +119,12 @@ impl<T: Real> Phase<T> {
 
     /// The product that stands for the moments of coupling `c`.
     pub(crate) fn product(&self, c: usize) -> Option<Product<'_>> {
-        self.products[c].as_ref().map(Outer::product)
+        self.products[c].product(&self.work)
     }
 
     /// The moments of coupling `c` where no product stands for them.
     pub(crate) fn array(&self, c: usize) -> Option<&Array2<T>> {
-        self.products[c].is_none().then(|| &self.moments.couplings[c])
+        (!self.products[c].in_use).then(|| &self.moments.couplings[c])
     }
 
     /// The moments of coupling `c`, multiplied out.
@@ -89,19 +134,22 @@ impl<T: Real> Phase<T> {
     }
 
     fn multiply(&mut self, c: usize) {
-        if let Some(outer) = self.products[c].take() {
-            outer.write(&mut self.moments.couplings[c]);
+        if let Some(product) = self.products[c].product(&self.work) {
+            write(product, &mut self.moments.couplings[c]);
         }
+        self.products[c].clear();
     }
 
-    /// The arrays and the products, to be written.
-    pub(super) fn places(&mut self) -> (&mut Parameters<T>, &mut [Option<Outer>]) {
-        (&mut self.moments, &mut self.products)
+    /// The arrays, the products and what they are made from, to be written.
+    pub(super) fn places(&mut self) -> (&mut Parameters<T>, &mut [Outer], &mut [Work<T>]) {
+        (&mut self.moments, &mut self.products, &mut self.work)
     }
 }
 
 impl<T: Real> From<Parameters<T>> for Phase<T> {
     fn from(moments: Parameters<T>) -> Self {
-        Self { products: vec![None; moments.couplings.len()], moments }
+        let products = vec![Outer::new(); moments.couplings.len()];
+        let work = vec![Work::default(); moments.layers.len()];
+        Self { products, work, moments }
     }
 }

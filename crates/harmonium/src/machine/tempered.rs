@@ -1,10 +1,10 @@
 //! A machine at an inverse temperature: inputs, conditional means, samples and free energies under e^{−βE}.
 
+use super::phase::Work;
 use super::{Machine, Role, product};
 use crate::{Batch, Error, Layer, Real, Result, States};
 use harmonium_kernels::{Key, fixed};
 use ndarray::Array2;
-use std::borrow::Cow;
 
 /// The distribution $\nu(x) e^{-\beta E(x)}/Z_\beta$ of a machine.
 ///
@@ -17,22 +17,21 @@ use std::borrow::Cow;
 #[derive(Clone, Debug)]
 pub struct Tempered<'m, T: Real = f32> {
     machine: &'m Machine<T>,
-    layers: Vec<Cow<'m, Layer<T>>>,
+    /// Where they are not those of the machine.
+    layers: Option<Vec<Layer<T>>>,
     beta: f64,
 }
 
 impl<'m, T: Real> Tempered<'m, T> {
     pub(super) fn new(machine: &'m Machine<T>, beta: f64) -> Self {
-        let layers = machine.members().iter().map(|m| match beta {
-            1.0 => Cow::Borrowed(&m.layer),
-            _ => Cow::Owned(m.layer.tempered(beta)),
-        });
-        Self { machine, layers: layers.collect(), beta }
+        let tempered = || machine.members().iter().map(|m| m.layer.tempered(beta)).collect();
+        Self { machine, layers: (beta != 1.0).then(tempered), beta }
     }
 
     pub(super) fn between(machine: &'m Machine<T>, base: &[Layer<T>], beta: f64) -> Self {
-        let mix = |(m, base): (&'m super::Member<T>, &Layer<T>)| Cow::Owned(m.layer.mixed(base, beta));
-        Self { machine, layers: machine.members().iter().zip(base).map(mix).collect(), beta }
+        let mix = |(m, base): (&'m super::Member<T>, &Layer<T>)| m.layer.mixed(base, beta);
+        let layers = machine.members().iter().zip(base).map(mix).collect();
+        Self { machine, layers: Some(layers), beta }
     }
 
     /// The machine, untempered.
@@ -45,7 +44,7 @@ impl<'m, T: Real> Tempered<'m, T> {
     }
     /// Layer `l` with its parameters times β (or mixed with those of the base).
     pub fn layer(&self, l: usize) -> &Layer<T> {
-        &self.layers[l]
+        self.layers.as_ref().map_or_else(|| self.machine.layer(l), |layers| &layers[l])
     }
 
     /// What layer `l` receives from the other layers, times β: $\beta\sum_a x_a W_{al}$. Lateral couplings
@@ -130,21 +129,25 @@ impl<'m, T: Real> Tempered<'m, T> {
         l: usize,
         states: &States<T>,
         rounded: bool,
-    ) -> Result<MeanOf<T>> {
+        work: &mut Work<T>,
+    ) -> Result<()> {
         let layer = self.layer(l);
-        let mut means = None;
-        let mut round = |field: fixed::Field<'_>| means = Some(field.rounded_means());
-        if rounded && self.machine.with_fixed_field(l, layer, self.beta, states, &mut round) {
-            return Ok(MeanOf::Rounded(means.expect("just made")));
+        let Work { is_rounded, rounded: means, mean, inputs, .. } = work;
+        let round = |field: fixed::Field<'_>| field.rounded_means(means);
+        *is_rounded = rounded && self.machine.with_fixed_field(l, layer, self.beta, states, round);
+        if *is_rounded {
+            return Ok(());
         }
-        let mut out = Array2::zeros((states.rows(), layer.width()));
-        let filled = T::as_f32_mut(product::slice_mut(&mut out)).is_some_and(|means| {
+        reshape(mean, (states.rows(), layer.width()));
+        let filled = T::as_f32_mut(product::slice_mut(mean)).is_some_and(|means| {
             self.machine.with_fixed_field(l, layer, self.beta, states, |field| field.means(means))
         });
         if !filled {
-            layer.mean_into(&self.inputs(l, states)?, &mut out);
+            reshape(inputs, mean.dim());
+            self.inputs_into(l, states, inputs)?;
+            layer.mean_into(inputs, mean);
         }
-        Ok(MeanOf::Dense(out))
+        Ok(())
     }
 
     /// As [`mean_for_moments`](Self::mean_for_moments), with a sample from the same inputs.
@@ -155,22 +158,24 @@ impl<'m, T: Real> Tempered<'m, T> {
         rounded: bool,
         key: Key,
         x: &mut Batch<T>,
-    ) -> Result<MeanOf<T>> {
+        work: &mut Work<T>,
+    ) -> Result<()> {
         let layer = self.layer(l);
+        let Work { is_rounded, rounded: means, mean, inputs, .. } = work;
+        *is_rounded = false;
         if let (Batch::Bits(bits), true) = (&mut *x, rounded) {
-            let mut means = None;
-            let both = |field: fixed::Field<'_>| {
-                means = Some(field.sample_with_means(key, bits.words_mut()));
-            };
-            if self.machine.with_fixed_field(l, layer, self.beta, states, both) {
-                return Ok(MeanOf::Rounded(means.expect("just made")));
-            }
+            let both = |field: fixed::Field<'_>| field.sample_with_means(key, bits.words_mut(), means);
+            *is_rounded = self.machine.with_fixed_field(l, layer, self.beta, states, both);
         }
-        let inputs = self.inputs(l, states)?;
-        layer.sample_into(&inputs, key, x);
-        let mut out = Array2::zeros(inputs.dim());
-        layer.mean_into(&inputs, &mut out);
-        Ok(MeanOf::Dense(out))
+        if !*is_rounded {
+            let shape = (states.rows(), layer.width());
+            reshape(inputs, shape);
+            self.inputs_into(l, states, inputs)?;
+            layer.sample_into(inputs, key, x);
+            reshape(mean, shape);
+            layer.mean_into(inputs, mean);
+        }
+        Ok(())
     }
 
     /// The most probable state of each unit of layer `l` given the others.
@@ -238,8 +243,9 @@ impl<'m, T: Real> Tempered<'m, T> {
     }
 }
 
-/// Conditional means of a layer on their way into moments.
-pub(super) enum MeanOf<T> {
-    Dense(Array2<T>),
-    Rounded(fixed::Means),
+/// Gives an array that is to be overwritten another shape.
+fn reshape<T: Real>(a: &mut Array2<T>, shape: (usize, usize)) {
+    if a.dim() != shape {
+        *a = Array2::zeros(shape);
+    }
 }

@@ -38,6 +38,10 @@ impl Marginals {
             m.count(layer.kind(), b, data.wts());
             return Ok(m);
         }
+        if let (Batch::Reals(x), None) = (x, &data.known()[l]) {
+            m.add(x, data.wts());
+            return Ok(m);
+        }
         let mut values = vec![0.0; layer.len()];
         let mut dense = vec![T::zero(); width];
         for r in 0..x.rows() {
@@ -57,6 +61,22 @@ impl Marginals {
             }
         }
         Ok(m)
+    }
+
+    /// Complete rows of reals, which are their own dense form.
+    fn add<T: Real>(&mut self, x: &Array2<T>, wts: Option<&[f64]>) {
+        let [sum, square, total] = [&mut self.sum, &mut self.square, &mut self.total]
+            .map(|a| a.as_slice_mut().expect("arrays of one dimension"));
+        for (r, row) in x.rows().into_iter().enumerate() {
+            let wt = wts.map_or(1.0, |w| w[r]);
+            let row = row.to_slice().expect("reals are in standard layout");
+            for (((sum, square), total), x) in sum.iter_mut().zip(&mut *square).zip(&mut *total).zip(row)
+            {
+                *sum += wt * x.f64();
+                *square += wt * x.f64() * x.f64();
+                *total += wt;
+            }
+        }
     }
 
     /// Complete rows of bits: only ones are looked at.

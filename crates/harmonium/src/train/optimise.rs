@@ -5,11 +5,11 @@ mod rule;
 mod tiles;
 
 use super::coordinates::{Coordinates, linear_of, linear_rows, mean};
-use super::{Optimiser, Regulariser};
+use super::{Form, Optimiser, Regulariser};
 use crate::machine::{Parameters, Phase};
 use crate::{Archive, Machine, Real, Result, Role};
 use ndarray::Array2;
-use pass::{Ends, Pass, column_sums, finish, is_final};
+use pass::{Ends, Part, Pass, column_sums, finish, is_final};
 use rule::Rule;
 use tiles::Written;
 
@@ -29,6 +29,35 @@ pub(super) struct Stepper<T> {
     rates: Vec<f64>,
     /// Updates since the vectors were last cleared.
     since: u64,
+    work: Work<T>,
+}
+
+/// What an update computes on its way, kept for its memory.
+#[derive(Clone, Debug)]
+struct Work<T> {
+    /// For each layer, $\langle x\rangle_+ - \langle x\rangle_-$, and what the changes of the weights take from θ.
+    differences: Vec<Vec<T>>,
+    shifts: Vec<Vec<f64>>,
+    /// Inverse scales of the two ends of a coupling.
+    inverse: [Vec<T>; 2],
+    parts: Vec<Part<T>>,
+    /// The gradient of a row of a layer's parameters, then its change.
+    delta: Vec<T>,
+    /// How far each γ has moved.
+    moved: Vec<T>,
+}
+
+impl<T> Default for Work<T> {
+    fn default() -> Self {
+        Self {
+            differences: Vec::new(),
+            shifts: Vec::new(),
+            inverse: [Vec::new(), Vec::new()],
+            parts: Vec::new(),
+            delta: Vec::new(),
+            moved: Vec::new(),
+        }
+    }
 }
 
 /// What the pass needs to know of the present update.
@@ -74,6 +103,7 @@ impl<T: Real> Stepper<T> {
             average: average.then(|| machine.parameters()),
             rates: vec![rate; arrays],
             since: 0,
+            work: Work::default(),
         }
     }
 
@@ -109,15 +139,21 @@ impl<T: Real> Stepper<T> {
     ) -> Norms {
         self.since += 1;
         let mut norms = Norms::default();
-        let differences: Vec<Vec<T>> = (0..old.len()).map(|l| difference(old, phases, l)).collect();
-        let mut shifts: Vec<Vec<f64>> =
-            (0..old.len()).map(|l| vec![0.0; old.layer(l).width()]).collect();
+        let mut work = std::mem::take(&mut self.work);
+        work.differences.resize_with(old.len(), Vec::new);
+        work.shifts.resize_with(old.len(), Vec::new);
+        for l in 0..old.len() {
+            difference(old, phases, l, &mut work.differences[l]);
+            work.shifts[l].clear();
+            work.shifts[l].resize(old.layer(l).width(), 0.0);
+        }
         for c in 0..old.couplings().len() {
-            self.coupling(c, old, new, phases, &differences, step, &mut shifts, &mut norms);
+            self.coupling(c, old, new, phases, step, &mut work, &mut norms);
         }
         for l in (0..old.len()).filter(|&l| old.role(l) != Role::Condition) {
-            self.layer(l, old, new, phases, step, &shifts[l], &mut norms);
+            self.layer(l, old, new, phases, step, &mut work, &mut norms);
         }
+        self.work = work;
         Norms { gradient: norms.gradient.sqrt(), change: norms.change.sqrt() }
     }
 
@@ -128,18 +164,20 @@ impl<T: Real> Stepper<T> {
         old: &Machine<T>,
         new: &mut Machine<T>,
         phases: &mut Phases<'_, T>,
-        differences: &[Vec<T>],
         step: Step,
-        shifts: &mut [Vec<f64>],
+        work: &mut Work<T>,
         norms: &mut Norms,
     ) {
+        let Work { differences, shifts, inverse, parts, .. } = work;
         let coupling = &old.couplings()[c];
         let (a, b) = coupling.ends();
         let coordinates = phases.coordinates;
         let sums = (self.regulariser.l1b > 0.0).then(|| column_sums(coupling.w()));
         let array = old.len() + c;
-        let inverse =
-            [a, b].map(|l| coordinates.scale(l).iter().map(|&s| T::one() / s).collect::<Vec<T>>());
+        for (l, inverse) in [a, b].into_iter().zip(&mut *inverse) {
+            inverse.clear();
+            inverse.extend(coordinates.scale(l).iter().map(|&s| T::one() / s));
+        }
         let pass = Pass {
             ends: Ends {
                 centre: (coordinates.centre(a), coordinates.centre(b)),
@@ -150,6 +188,7 @@ impl<T: Real> Stepper<T> {
             rule: Rule::new(self.optimiser, self.rate_of(array, step.rate), self.since),
             regulariser: self.regulariser,
             step,
+            is_plain: coordinates.form() == Form::Plain,
         };
         let is_final = is_final(coupling, self.regulariser.max_norm);
         let (w, mut tables) = new.coupling_mut(c).rewrite();
@@ -161,17 +200,20 @@ impl<T: Real> Stepper<T> {
             average: self.average.as_mut().map(|p| &mut p.couplings[c]),
         };
         let phases = (&mut *phases.positive, &mut *phases.negative);
-        let (parts, followed) = tiles::run(&pass, coupling.w(), phases, c, written);
+        let (used, followed) = tiles::run(&pass, coupling.w(), phases, c, written, parts);
         let (mut product, mut before) = (0.0, 0.0);
-        for (row, column, part) in &parts {
-            shifts[a][*row..].iter_mut().zip(&part.rows).for_each(|(s, x)| *s += x.f64());
+        for part in &parts[..used] {
+            let (row, column) = part.at;
+            shifts[a][row..].iter_mut().zip(&part.rows).for_each(|(s, x)| *s += x.f64());
             if a != b {
-                shifts[b][*column..].iter_mut().zip(&part.columns).for_each(|(s, x)| *s += x.f64());
+                shifts[b][column..].iter_mut().zip(&part.columns).for_each(|(s, x)| *s += x.f64());
             }
             let (gradient, change) = part.squares();
             (norms.gradient, norms.change) = (norms.gradient + gradient, norms.change + change);
-            let (x, y) = part.memory();
-            (product, before) = (product + x, before + y);
+            if let Optimiser::Cosine { .. } = self.optimiser {
+                let (x, y) = part.memory();
+                (product, before) = (product + x, before + y);
+            }
         }
         self.learn_rate(array, product, before, step.rate);
         if !is_final {
@@ -211,23 +253,24 @@ impl<T: Real> Stepper<T> {
         new: &mut Machine<T>,
         phases: &Phases<'_, T>,
         step: Step,
-        shifts: &[f64],
+        work: &mut Work<T>,
         norms: &mut Norms,
     ) {
         let rule = Rule::new(self.optimiser, self.rate_of(l, step.rate), self.since);
         let kind = old.layer(l).kind();
         let theta = old.layer(l).params();
         let (positive, negative) = (&phases.positive.layers()[l], &phases.negative.layers()[l]);
-        let n = theta.ncols();
+        let (count, n) = theta.dim();
         let (mut product, mut before) = (0.0, 0.0);
         let units = phases.coordinates.units(l, old);
+        let Work { shifts, delta, moved, .. } = work;
+        let shifts = &shifts[l];
         // A θ moves with what its γ has moved: γ comes first.
-        let mut moved = Array2::<T>::zeros((linear_rows(kind).len(), n));
-        let mut rows: Vec<usize> = (0..theta.nrows()).collect();
-        if units.is_some() {
-            rows.reverse();
-        }
-        for row in rows {
+        moved.clear();
+        moved.resize(linear_rows(kind).len() * n, T::zero());
+        let new = new.layer_mut(l).params_mut();
+        for row in 0..count {
+            let row = if units.is_some() { count - 1 - row } else { row };
             let linear = linear_rows(kind).contains(&row);
             let pull = match self.regulariser.target {
                 Some(target) if linear && old.role(l) == Role::Hidden => {
@@ -235,43 +278,51 @@ impl<T: Real> Stepper<T> {
                 }
                 _ => None,
             };
-            let mut delta: Vec<T> = (0..n)
-                .map(|j| {
+            delta.clear();
+            let gaps = row_of(positive, row).iter().zip(row_of(negative, row));
+            if units.is_none() && pull.is_none() {
+                delta.extend(gaps.map(|(&p, &q)| T::of(step.wt * (p - q).f64() + 0.0)));
+            } else {
+                delta.extend((0..n).map(|j| {
                     let gap = |row: usize| (positive[[row, j]] - negative[[row, j]]).f64();
                     let g =
                         step.wt * units.as_ref().map_or_else(|| gap(row), |u| u.gradient(row, j, gap));
                     let pulled = pull.map_or(0.0, |(s, t)| s * (t - mean(kind, positive, j).f64()));
                     T::of(g + pulled)
-                })
-                .collect();
-            let memory = |p: &mut Option<Parameters<T>>| {
-                p.as_mut().map_or(Vec::new(), |p| p.layers[l].row(row).to_vec())
-            };
-            let (mut first, mut second) = (memory(&mut self.first), memory(&mut self.second));
+                }));
+            }
+            let [first, second] = [&mut self.first, &mut self.second].map(|p| match p {
+                Some(p) => row_of_mut(&mut p.layers[l], row),
+                None => &mut [],
+            });
             norms.gradient += delta.iter().map(|d| d.f64().powi(2)).sum::<f64>();
-            let (x, y) = rule.turn(&mut delta, &mut first, &mut second);
+            let (x, y) = rule.turn(delta, first, second);
             (product, before) = (product + x, before + y);
-            for (p, x) in [(&mut self.first, first), (&mut self.second, second)] {
-                if let Some(p) = p {
-                    p.layers[l].row_mut(row).assign(&ndarray::ArrayView1::from(&x));
+            let gamma_of = linear_of(kind, row);
+            let (was, is) = (row_of(theta, row), row_of_mut(new, row));
+            if units.is_none() && linear {
+                for j in 0..n {
+                    is[j] = was[j] + (delta[j] - T::of(shifts[j]));
+                    norms.change += (is[j] - was[j]).f64().powi(2);
                 }
+                continue;
             }
             for j in 0..n {
                 let shift = if linear { T::of(shifts[j]) } else { T::zero() };
-                let was = theta[[row, j]];
-                let moved_here = if linear { moved[[row, j]] } else { T::zero() };
+                let was = was[j];
+                let moved_here = if linear { moved[row * n + j] } else { T::zero() };
                 let change = units.as_ref().map_or(delta[j], |u| u.change(row, j, delta[j], moved_here));
-                let mut is = was + (change - shift);
+                let mut now = was + (change - shift);
                 // γ stays positive: it may halve in one update, no more.
-                if let Some(theta) = linear_of(kind, row) {
-                    is = is.max(T::of(0.5) * was);
-                    moved[[theta, j]] = is - was;
+                if let Some(theta) = gamma_of {
+                    now = now.max(T::of(0.5) * was);
+                    moved[theta * n + j] = now - was;
                 }
-                norms.change += (is - was).f64().powi(2);
-                new.layer_mut(l).params_mut()[[row, j]] = is;
+                norms.change += (now - was).f64().powi(2);
+                is[j] = now;
             }
         }
-        if let Some(average) = &mut self.average {
+        if let (Some(average), true) = (&mut self.average, step.average != 0.0) {
             let a = T::of(step.average);
             average.layers[l].zip_mut_with(theta, |avg, &x| *avg += a * (x - *avg));
         }
@@ -309,8 +360,21 @@ impl<T: Real> Stepper<T> {
 }
 
 /// $\langle x\rangle_+ - \langle x\rangle_-$ of layer `l`.
-fn difference<T: Real>(machine: &Machine<T>, phases: &Phases<'_, T>, l: usize) -> Vec<T> {
+fn difference<T: Real>(machine: &Machine<T>, phases: &Phases<'_, T>, l: usize, out: &mut Vec<T>) {
     let kind = machine.layer(l).kind();
     let (p, n) = (&phases.positive.layers()[l], &phases.negative.layers()[l]);
-    (0..p.ncols()).map(|j| mean(kind, p, j) - mean(kind, n, j)).collect()
+    out.clear();
+    out.extend((0..p.ncols()).map(|j| mean(kind, p, j) - mean(kind, n, j)));
+}
+
+const STANDARD: &str = "arrays of a machine are in standard layout";
+
+fn row_of<T>(a: &Array2<T>, row: usize) -> &[T] {
+    let n = a.ncols();
+    &a.as_slice().expect(STANDARD)[row * n..(row + 1) * n]
+}
+
+fn row_of_mut<T>(a: &mut Array2<T>, row: usize) -> &mut [T] {
+    let n = a.ncols();
+    &mut a.as_slice_mut().expect(STANDARD)[row * n..(row + 1) * n]
 }

@@ -12,7 +12,7 @@ use super::{
 use crate::estimate::{Context, Estimator, Info, NegativePhase, Positive, Setup};
 use crate::machine::Phase;
 use crate::sample::purpose;
-use crate::{Archive, Key, Machine, Real, Result, Role, States};
+use crate::{Key, Machine, Real, Result};
 use harmonium_kernels::Stream;
 use ndarray::Array2;
 use rand::RngExt;
@@ -52,6 +52,10 @@ pub struct Trainer<'d, T: Real = f32> {
     /// Rows of positive weight, and the order of the present epoch.
     pub(super) rows: Vec<usize>,
     order: (u64, Vec<usize>),
+    /// The rows of the present minibatch and their weights.
+    batch: (Vec<usize>, Vec<f64>),
+    /// Mean weight of the rows of positive weight, where rows have weights.
+    mean_weight: f64,
     pub(super) update: u64,
     pub(super) rate_factor: f64,
     /// Sliding average of the gradient's norm.
@@ -88,10 +92,14 @@ impl<'d, T: Real> Trainer<'d, T> {
             Stepper::new(plan.optimiser, plan.regulariser, plan.rate, plan.average > 0, &machine);
         let zeros = || Phase::new(&machine);
         let smoothing = super::init::smoothing(&machine, &data)?;
+        let rows = data.positive_weight_rows();
+        let all: f64 = data.wts().map_or(0.0, |w| w.iter().sum());
         Ok(Self {
             smoothing,
             moments: (zeros(), zeros()),
-            rows: data.positive_weight_rows(),
+            mean_weight: all / rows.len() as f64,
+            rows,
+            batch: (Vec::new(), Vec::new()),
             order: (u64::MAX, Vec::new()),
             next: machine.clone(),
             plan,
@@ -194,13 +202,7 @@ impl<'d, T: Real> Trainer<'d, T> {
 
     /// F of the estimator's persistent chains, where it has some and F can be had.
     pub fn chain_free_energies(&self) -> Option<Vec<f64>> {
-        let mut archive = Archive::default();
-        self.estimator.save(&mut archive);
-        let mut chains = archive.states("chains").ok()?;
-        for l in self.machine.with_role(Role::Hidden) {
-            chains.take(l);
-        }
-        self.machine.free_energy(&chains).ok()
+        self.machine.free_energy(self.estimator.chains()?).ok()
     }
 
     /// Makes updates until the plan is done or an observer stops the run.
@@ -325,10 +327,9 @@ impl<'d, T: Real> Trainer<'d, T> {
     /// Whatever sampling or enumeration may refuse.
     pub fn update(&mut self) -> Result<Event> {
         let update = self.update + 1;
-        let rows = self.minibatch(update);
-        let wts: Option<Vec<f64>> = self.data.wts().map(|w| rows.iter().map(|&r| w[r]).collect());
-        let info = self.phases(update, &rows, wts.as_deref())?;
-        let step = self.step(update, wts.as_deref());
+        self.select_minibatch(update);
+        let info = self.phases(update)?;
+        let step = self.step(update);
         let rate = (self.plan.offset_rate * step.wt).min(1.0);
         self.coordinates.follow(&self.machine, self.moments.0.layers(), rate);
         let mut phases = Phases {
@@ -359,25 +360,27 @@ impl<'d, T: Real> Trainer<'d, T> {
 
     /// Both phases of the minibatch, into the moments. This is the only place that makes the view of the
     /// model that sampling and averaging go through.
-    fn phases(&mut self, update: u64, rows: &[usize], wts: Option<&[f64]>) -> Result<Info> {
+    fn phases(&mut self, update: u64) -> Result<Info> {
         let model = self.machine.at(1.0);
+        let rows = &self.batch.0;
+        let wts = self.data.wts().map(|_| &self.batch.1[..]);
         let seed = self.plan.seed;
         let all = self.data.states();
         let (positive, negative) = (&mut self.moments.0, &mut self.moments.1);
-        let batch: States<T> = self.positive.estimate(&model, all, rows, wts, seed, update, positive)?;
+        let batch = self.positive.estimate(&model, all, rows, wts, seed, update, positive)?;
         for (l, gap) in &self.smoothing {
             *positive.layer_mut(*l) += gap;
         }
-        let context = Context { model: &model, data: &batch, wts, positive, seed, update };
+        let context = Context { model: &model, data: batch, wts, positive, seed, update };
         self.estimator.estimate(&context, negative)
     }
 
-    fn step(&self, update: u64, wts: Option<&[f64]>) -> Step {
+    fn step(&self, update: u64) -> Step {
         let done = (update - 1) as f64 / self.plan.updates as f64;
         // The gradient of Σ wt·ln p needs each minibatch to count by its weight.
-        let wt = wts.map_or(1.0, |w| {
-            let all: f64 = self.data.wts().map_or(0.0, |w| w.iter().sum());
-            w.iter().sum::<f64>() / w.len() as f64 / (all / self.rows.len() as f64)
+        let wt = self.data.wts().map_or(1.0, |_| {
+            let w = &self.batch.1;
+            w.iter().sum::<f64>() / w.len() as f64 / self.mean_weight
         });
         Step {
             rate: self.plan.rate * self.plan.schedule.factor(done) * self.rate_factor,
@@ -397,30 +400,36 @@ impl<'d, T: Real> Trainer<'d, T> {
     }
 
     /// The rows of a minibatch: the data in one random order after another, cut into equal pieces.
-    fn minibatch(&mut self, update: u64) -> Vec<usize> {
+    fn select_minibatch(&mut self, update: u64) {
         let (n, batch) = (self.rows.len() as u64, self.plan.batch as u64);
+        self.batch.0.clear();
         if n == batch {
-            return self.rows.clone();
-        }
-        let first = (update - 1) * batch;
-        (first..first + batch)
-            .map(|p| {
+            self.batch.0.extend_from_slice(&self.rows);
+        } else {
+            let first = (update - 1) * batch;
+            for p in first..first + batch {
                 if self.order.0 != p / n {
-                    self.order = (p / n, self.shuffled(p / n));
+                    self.shuffle(p / n);
                 }
-                self.order.1[(p % n) as usize]
-            })
-            .collect()
+                self.batch.0.push(self.order.1[(p % n) as usize]);
+            }
+        }
+        if let Some(wts) = self.data.wts() {
+            self.batch.1.clear();
+            self.batch.1.extend(self.batch.0.iter().map(|&r| wts[r]));
+        }
     }
 
-    fn shuffled(&self, epoch: u64) -> Vec<usize> {
+    /// Puts the rows into the order of an epoch.
+    fn shuffle(&mut self, epoch: u64) {
         let key = Key { seed: self.plan.seed, purpose: purpose::DATA, block: 0, sweep: epoch };
         let mut rng = Stream::new(key);
-        let mut order = self.rows.clone();
+        let (number, order) = &mut self.order;
+        *number = epoch;
+        order.clone_from(&self.rows);
         for i in (1..order.len()).rev() {
             order.swap(i, rng.random_range(0..=i));
         }
-        order
     }
 
     /// How good the model is: of the averaged parameters, on a fixed selection of rows.

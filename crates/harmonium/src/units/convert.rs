@@ -174,6 +174,12 @@ impl<T: Real> Layer<T> {
         }
         self.check_columns(x.cols())?;
         let inside = |x: &T| (T::zero()..=T::one()).contains(x);
+        // Row by row without a branch for each number, of which there are many.
+        let all = |row: &[T]| row.iter().fold(true, |all, x| all & inside(x));
+        let columns = x.cols().max(1);
+        if values.as_slice().is_some_and(|values| values.chunks(columns).all(all)) {
+            return Ok(());
+        }
         match values.indexed_iter().find(|(_, x)| !inside(x)) {
             Some(((r, j), x)) => {
                 Err(Error::value(format!("row {r}, unit {j}"), "a number from 0 to 1", x))

@@ -10,7 +10,10 @@ use ndarray::Array2;
 pub(super) const CELLS: usize = fixed::WIDTH;
 
 /// Sums over one block of rows or strip of columns.
+#[derive(Clone, Debug)]
 pub(super) struct Part<T> {
+    /// Row and column that it starts at.
+    pub(super) at: (usize, usize),
     /// $\sum_i \Delta_{ij}\mu_i$ for each column, $\sum_j \Delta_{ij}\lambda_j$ for each row.
     pub(super) columns: Vec<T>,
     pub(super) rows: Vec<T>,
@@ -20,22 +23,37 @@ pub(super) struct Part<T> {
 }
 
 /// What the cosine rule asks: the product of the gradient with the one before, and the square of the latter.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Memory<T> {
     product: [T; CELLS],
     before: [T; CELLS],
 }
 
-impl<T: Real> Part<T> {
-    pub(super) fn new(rows: usize, columns: usize) -> Self {
+impl<T: Real> Default for Part<T> {
+    fn default() -> Self {
         let zero = [T::zero(); CELLS];
         Self {
-            columns: vec![T::zero(); columns],
-            rows: vec![T::zero(); rows],
+            at: (0, 0),
+            columns: Vec::new(),
+            rows: Vec::new(),
             gradient: zero,
             change: zero,
             memory: Memory { product: zero, before: zero },
         }
+    }
+}
+
+impl<T: Real> Part<T> {
+    /// All sums zero, of so many rows and columns from here on.
+    pub(super) fn reset(&mut self, at: (usize, usize), rows: usize, columns: usize) {
+        let zero = [T::zero(); CELLS];
+        self.at = at;
+        self.rows.clear();
+        self.rows.resize(rows, T::zero());
+        self.columns.clear();
+        self.columns.resize(columns, T::zero());
+        (self.gradient, self.change) = (zero, zero);
+        self.memory = Memory { product: zero, before: zero };
     }
 
     /// Squared norms of the gradient and of the change.
@@ -104,6 +122,8 @@ pub(super) struct Pass<'a, T> {
     pub(super) rule: Rule<T>,
     pub(super) regulariser: Regulariser,
     pub(super) step: Step,
+    /// Whether all offsets are 0 and all scales 1.
+    pub(super) is_plain: bool,
 }
 
 /// A piece of a coupling, by rows: its difference of the phases, $\Delta\langle x_iy_j\rangle$, positive minus negative, and its
@@ -155,13 +175,16 @@ impl<T: Real> Pass<'_, T> {
         macro_rules! by {
             ($memory:literal, $rule:expr) => {
                 if self.regulariser.has_penalty() {
-                    self.each::<N, $memory, true>(piece, at, first, place, part, $rule)
+                    self.each::<N, $memory, true, false>(piece, at, first, place, part, $rule)
                 } else {
-                    self.each::<N, $memory, false>(piece, at, first, place, part, $rule)
+                    self.each::<N, $memory, false, false>(piece, at, first, place, part, $rule)
                 }
             };
         }
         match self.rule {
+            Rule::Sgd { rate } if self.is_plain && !self.regulariser.has_penalty() => {
+                self.each::<N, 0, false, true>(piece, at, first, place, part, |_, g, _, _| rate * g);
+            }
             Rule::Sgd { rate } => by!(0, |_, g, _, _| rate * g),
             Rule::Momentum { rate, mu } => by!(1, |_, g, m, _| momentum(rate, mu, g, m)),
             Rule::Nesterov { rate, mu } => by!(1, |_, g, m, _| nesterov(rate, mu, g, m)),
@@ -183,9 +206,10 @@ impl<T: Real> Pass<'_, T> {
     /// \lambda_j \Delta\langle x_i\rangle)\big]/(s_i t_j)$, Δ being positive minus negative phase, s and t the
     /// scales of the two ends: the gradient by $\tilde W$. The terms $\mu_i\lambda_j$ of the two phases cancel,
     /// because both are averages; ω is the weight of the minibatch. `rule` turns it into a change of $\tilde W$, with as many of
-    /// the optimiser's two vectors as `MEMORY` says.
+    /// the optimiser's two vectors as `MEMORY` says. Offsets and scales of `PLAIN` coordinates would not change a bit, and are
+    /// left out.
     #[inline(always)]
-    fn each<const N: usize, const MEMORY: usize, const PENALISED: bool>(
+    fn each<const N: usize, const MEMORY: usize, const PENALISED: bool, const PLAIN: bool>(
         &self,
         piece: &mut impl Piece<T>,
         at: usize,
@@ -214,7 +238,16 @@ impl<T: Real> Pass<'_, T> {
             let m = if MEMORY > 0 { array_of_mut(cells.first) } else { &mut none };
             let s = if MEMORY > 1 { array_of_mut(cells.second) } else { &mut none_either };
             let mut shift = [T::zero(); N];
-            for k in 0..N {
+            if PLAIN {
+                for k in 0..N {
+                    let g = wt * difference[k];
+                    gradient[k] += g * g;
+                    let d = rule(k, g, &mut m[k], &mut s[k]);
+                    change[k] += d * d;
+                    new[k] = old[k] + d;
+                }
+            }
+            for k in 0..if PLAIN { 0 } else { N } {
                 let inverse = si * inverse[k];
                 let mut g = wt * (difference[k] - (mu * dy[k] + dx * lambda[k])) * inverse;
                 if PENALISED {
@@ -233,7 +266,9 @@ impl<T: Real> Pass<'_, T> {
             if self.step.average != 0.0 {
                 cells.average.iter_mut().zip(&old).for_each(|(avg, &x)| *avg += average * (x - *avg));
             }
-            part.rows[row + r] += sum(&shift);
+            if !PLAIN {
+                part.rows[row + r] += sum(&shift);
+            }
         }
         part.columns[column..column + N].copy_from_slice(&columns);
         part.gradient[..N].copy_from_slice(&gradient);

@@ -7,14 +7,17 @@ use super::ROWS;
 use super::pass::{CELLS, Cells, Part, Pass, Piece};
 use crate::Real;
 use crate::machine::Phase;
-use harmonium_kernels::fixed::{self, Product, Rounder, map_strips};
-use harmonium_kernels::{Columns, Loop, prefetch, split_columns, vectorised};
+use harmonium_kernels::fixed::{self, Product, Rounder, for_each_strip};
+use harmonium_kernels::{Columns, Loop, for_each_part, prefetch, split_columns, vectorised};
 use ndarray::Array2;
-use rayon::prelude::*;
+
+/// Rows that the tables take over at a time.
+const TILE: usize = 64;
 
 /// A block of whole rows, its moments multiplied out.
 pub(super) struct Rows<'a, T> {
     pub(super) pass: &'a Pass<'a, T>,
+    pub(super) part: &'a mut Part<T>,
     pub(super) first_row: usize,
     pub(super) n: usize,
     pub(super) old: &'a [T],
@@ -53,22 +56,22 @@ impl<T: Real> Piece<T> for Rows<'_, T> {
 }
 
 impl<T: Real> Loop for Rows<'_, T> {
-    type Output = Part<T>;
+    type Output = ();
 
     #[inline(always)]
-    fn run(mut self) -> Part<T> {
-        let (n, pass) = (self.n, self.pass);
-        let mut part = Part::new(Piece::rows(&self), n);
-        let first = (self.first_row, 0);
+    fn run(mut self) {
+        let (n, pass, first) = (self.n, self.pass, (self.first_row, 0));
+        let mut part = std::mem::take(self.part);
+        part.reset(first, Piece::rows(&self), n);
         pass.run(&mut self, n, first, (0, 0), &mut part);
-        part
+        *self.part = part;
     }
 }
 
 /// A strip of columns on its way through the pass.
 struct Strip<'a, T> {
     arrays: Arrays<'a, T>,
-    part: Part<T>,
+    part: &'a mut Part<T>,
     rounder: Option<Rounder<'a>>,
     /// First column of the strip, and columns of all strips.
     j: usize,
@@ -95,7 +98,12 @@ impl<T: Real> Strip<'_, T> {
         if let Some(rounder) = &mut self.rounder {
             let new = &self.arrays.new;
             let row = |i| T::as_f32(new.get(i)).expect("tables are for single precision");
-            rounder.take(&(first..first + rows).map(row).collect::<Vec<_>>());
+            for i in (first..first + rows).step_by(TILE) {
+                let mut tile: [&[f32]; TILE] = [&[]; TILE];
+                let here = TILE.min(first + rows - i);
+                tile[..here].iter_mut().enumerate().for_each(|(r, to)| *to = row(i + r));
+                rounder.take(&tile[..here]);
+            }
         }
     }
 }
@@ -181,91 +189,103 @@ pub(super) struct Written<'a, T> {
 const STANDARD: &str = "arrays of a machine are in standard layout";
 
 impl<'a, T: Real> Written<'a, T> {
-    /// Cut into strips of columns; whether the tables follow.
-    fn strips(self) -> (Vec<Strip<'a, T>>, bool) {
+    /// Cut into strips of columns, with one of the `parts` for the sums of each; whether the tables follow.
+    fn strips(self, parts: &'a mut [Part<T>]) -> (impl ExactSizeIterator<Item = Strip<'a, T>>, bool) {
         let (rows, n) = self.new.dim();
         let strips = |a: &'a mut Array2<T>| split_columns(a.as_slice_mut().expect(STANDARD), n, CELLS);
-        let maybe = |a: Option<&'a mut Array2<T>>| {
-            let strips = a.map_or(Vec::new(), strips);
-            strips.into_iter().map(Some).chain(std::iter::repeat_with(|| None))
+        let mut new = strips(self.new);
+        let [mut first, mut second, mut average] =
+            [self.first, self.second, self.average].map(|a| a.map(strips));
+        let mut rounders = self.tables.and_then(fixed::Coupling::rewrite);
+        let (follows, mut parts) = (rounders.is_some(), parts.iter_mut());
+        let strip = move |j: usize| {
+            let part = parts.next().expect("a part for each strip");
+            part.reset((0, j), rows, CELLS.min(n - j));
+            let arrays = Arrays {
+                new: new.next().expect("as many strips of each array"),
+                first: first.as_mut().and_then(Iterator::next),
+                second: second.as_mut().and_then(Iterator::next),
+                average: average.as_mut().and_then(Iterator::next),
+            };
+            Strip { arrays, part, rounder: rounders.as_mut().and_then(Iterator::next), j, n }
         };
-        let rounders = self.tables.and_then(fixed::Coupling::rewrite);
-        let follows = rounders.is_some();
-        let rounders = rounders.unwrap_or_default().into_iter().map(Some);
-        let rounders = rounders.chain(std::iter::repeat_with(|| None));
-        let beside = maybe(self.first).zip(maybe(self.second)).zip(maybe(self.average)).zip(rounders);
-        let all = strips(self.new).into_iter().zip(beside).enumerate();
-        let strip = |(k, (new, (((first, second), average), rounder)))| Strip {
-            arrays: Arrays { new, first, second, average },
-            part: Part::new(rows, CELLS.min(n - k * CELLS)),
-            rounder,
-            j: k * CELLS,
-            n,
-        };
-        (all.map(strip).collect(), follows)
+        ((0..n).step_by(CELLS).map(strip), follows)
     }
 
-    /// Cut into blocks of rows, with those of the arrays that are read.
+    /// Cut into blocks of rows, with those of the arrays that are read and one of the `parts` for the sums of each.
     fn rows(
         self,
         pass: &'a Pass<'a, T>,
         old: &'a Array2<T>,
         (positive, negative): (&'a Array2<T>, &'a Array2<T>),
-    ) -> Vec<Rows<'a, T>> {
+        parts: &'a mut [Part<T>],
+    ) -> impl ExactSizeIterator<Item = Rows<'a, T>> {
         let n = old.ncols();
         let size = ROWS * n.max(1);
         let read = |a: &'a Array2<T>| a.as_slice().expect(STANDARD).chunks(size);
-        let write = |a: Option<&'a mut Array2<T>>| {
-            let data: &mut [T] = a.map_or(&mut [], |a| a.as_slice_mut().expect(STANDARD));
-            data.chunks_mut(size).map(Some).chain(std::iter::repeat_with(|| None))
-        };
-        let beside = write(self.first).zip(write(self.second)).zip(write(self.average));
-        let reads = read(old).zip(read(positive)).zip(read(negative));
-        let all = reads.zip(write(Some(self.new))).zip(beside).enumerate();
-        all.map(|(k, ((((old, positive), negative), new), ((first, second), average)))| Rows {
+        let write = |a: &'a mut Array2<T>| a.as_slice_mut().expect(STANDARD).chunks_mut(size);
+        let mut new = write(self.new);
+        let [mut first, mut second, mut average] =
+            [self.first, self.second, self.average].map(|a| a.map(write));
+        let reads = read(old).zip(read(positive)).zip(read(negative)).zip(parts).enumerate();
+        reads.map(move |(k, (((old, positive), negative), part))| Rows {
             pass,
+            part,
             first_row: k * ROWS,
             n,
             old,
-            new: new.unwrap_or_default(),
+            new: new.next().expect("as many blocks of each array"),
             positive,
             negative,
-            first: first.unwrap_or_default(),
-            second: second.unwrap_or_default(),
-            average: average.unwrap_or_default(),
+            first: first.as_mut().and_then(Iterator::next).unwrap_or_default(),
+            second: second.as_mut().and_then(Iterator::next).unwrap_or_default(),
+            average: average.as_mut().and_then(Iterator::next).unwrap_or_default(),
         })
-        .collect()
     }
 }
 
-/// The pass over coupling `c`; each part comes with the row and the column that it starts at. Says whether the tables have
-/// followed.
+/// The pass over coupling `c`, with its sums in the parts that it returns, in the memory of `parts`; whether the tables
+/// have followed.
 pub(super) fn run<'a, T: Real>(
     pass: &'a Pass<'a, T>,
     old: &'a Array2<T>,
     (positive, negative): (&'a mut Phase<T>, &'a mut Phase<T>),
     c: usize,
     written: Written<'a, T>,
-) -> (Vec<(usize, usize, Part<T>)>, bool) {
+    parts: &'a mut Vec<Part<T>>,
+) -> (usize, bool) {
     let n = old.ncols();
     if let Some(q) = negative.product(c) {
         let q = Product { scale: -q.scale, ..q };
-        let products: Vec<_> = positive.product(c).into_iter().chain([q]).collect();
+        let both = [positive.product(c).unwrap_or(q), q];
+        let products = if positive.product(c).is_some() { &both[..] } else { &both[1..] };
         let positive = positive.array(c).map(|p| p.as_slice().expect(STANDARD));
         let old = old.as_slice().expect(STANDARD);
-        let (strips, follows) = written.strips();
+        let used = at_least(parts, n.div_ceil(CELLS));
+        let (strips, follows) = written.strips(&mut parts[..used]);
         let soon = |strip: &Strip<'_, T>, i: usize| strip.prefetch(old, i, pass.step.average != 0.0);
-        let strips = map_strips(&products, strips, soon, |j, i, difference, strip| {
+        for_each_strip(products, strips, soon, |j, i, difference, strip| {
             let Strip { arrays, part, .. } = strip;
             let slab = Slab { first_row: i, difference, positive, old, strip: (j, n), arrays };
             vectorised(Sweep { pass, slab, part });
             strip.round(i, difference.len());
         });
-        let parts = strips.into_iter().enumerate().map(|(k, s)| (0, k * CELLS, s.part)).collect();
-        return (parts, follows);
+        return (used, follows);
     }
-    let blocks = written.rows(pass, old, (positive.coupling(c), negative.coupling(c)));
-    (blocks.into_par_iter().map(|block| (block.first_row, 0, vectorised(block))).collect(), false)
+    let used = at_least(parts, old.nrows().div_ceil(ROWS));
+    let phases = (positive.coupling(c), negative.coupling(c));
+    let blocks = written.rows(pass, old, phases, &mut parts[..used]);
+    // Some operations for each of 16 weights at a time.
+    for_each_part(blocks, old.len(), |_, block| vectorised(block));
+    (used, false)
+}
+
+/// Makes sure that there are so many parts.
+fn at_least<T: Real>(parts: &mut Vec<Part<T>>, count: usize) -> usize {
+    if parts.len() < count {
+        parts.resize_with(count, Part::default);
+    }
+    count
 }
 
 #[cfg(test)]

@@ -1,0 +1,84 @@
+//! An update of the usual machines allocates nothing once its buffers have their size.
+#![allow(missing_docs)]
+
+use cap::Cap;
+use harmonium::estimate::Estimator;
+use harmonium::train::{Data, Form, Optimiser, TrainParams, Trainer};
+use harmonium::{Batch, Bits, Kind, Layer, Machine};
+use ndarray::Array2;
+use std::alloc::System;
+
+#[global_allocator]
+static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
+
+const ROWS: usize = 137;
+
+fn machine(visible: usize, hidden: usize) -> Machine<f32> {
+    Machine::rbm(Layer::new(Kind::Binary, visible), Layer::new(Kind::Binary, hidden))
+}
+
+fn bits(visible: usize) -> Batch<f32> {
+    // Rows of many and of few bits: products have a form of their own for each.
+    Batch::Bits(Bits::from_fn(ROWS, visible, |r, j| (r * 7 + j * 13) % (2 + r % 9) == 0))
+}
+
+fn values(visible: usize) -> Batch<f32> {
+    Batch::Reals(Array2::from_shape_fn((ROWS, visible), |(r, j)| ((r * 7 + j * 13) % 11) as f32 / 10.0))
+}
+
+fn settings(form: Form, optimiser: Optimiser, sweeps: Option<usize>) -> TrainParams {
+    TrainParams {
+        seed: Some(1),
+        estimator: Some(Estimator::Pcd { sweeps, chains: Some(10) }),
+        batch: Some(10),
+        updates: Some(1 << 20),
+        rate: Some(0.01),
+        evaluate_every: Some(0),
+        form: Some(form),
+        optimiser: Some(optimiser),
+        ..TrainParams::default()
+    }
+}
+
+/// The most bytes that a single update allocates, on one thread, once three passes over the data are done.
+fn allocated(machine: Machine<f32>, rows: Batch<f32>, params: TrainParams) -> usize {
+    let data = Data::new(machine.data(vec![rows]).expect("rows that fit"));
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread");
+    pool.install(|| {
+        let plan = params.plan(&machine, &data).expect("settings that fit");
+        let mut trainer = Trainer::new(machine, plan, &data).expect("a trainer");
+        (0..42).for_each(|_| drop(trainer.update().expect("an update")));
+        let count = |_| {
+            let before = ALLOCATOR.total_allocated();
+            drop(trainer.update().expect("an update"));
+            ALLOCATOR.total_allocated() - before
+        };
+        (0..42).map(count).max().expect("updates")
+    })
+}
+
+/// Machines with fixed-point tables (from 4096 weights on), at weights that these can hold: with bits and with values, in all
+/// coordinates, by optimisers with and without a memory. One test, for what it counts is the whole process's.
+#[test]
+fn no_update_of_a_binary_rbm_allocates() {
+    for (visible, hidden) in [(64, 100), (200, 70)] {
+        for form in [Form::Plain, Form::Centred, Form::Standardised] {
+            for optimiser in [
+                Optimiser::Sgd,
+                Optimiser::Momentum { mu: 0.9 },
+                Optimiser::Cosine { delta: 0.1, max: 0.5 },
+            ] {
+                for (name, rows) in [("bits", bits(visible)), ("values", values(visible))] {
+                    let params = settings(form, optimiser, Some(1));
+                    let bytes = allocated(machine(visible, hidden), rows, params);
+                    assert_eq!(bytes, 0, "{name}, {visible}×{hidden}, {form:?}, {optimiser:?}");
+                }
+            }
+        }
+    }
+    // Where the number of sweeps is found, the metrics that say so are a list: two names and two numbers.
+    for rows in [bits(64), values(64)] {
+        let params = settings(Form::Centred, Optimiser::Sgd, None);
+        assert!(allocated(machine(64, 100), rows, params) <= 48);
+    }
+}
