@@ -39,7 +39,7 @@ fn run(
         Ok(Control::Continue)
     };
     let outcome = t.run(&mut [&mut listen]).unwrap();
-    (t.machine().clone(), events, outcome.reason)
+    (t.machine().clone(), events, outcome.reason.to_string())
 }
 
 #[test]
