@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
@@ -57,18 +58,17 @@ def build(
     config = {"kind": machine, "hidden": numbers, "hidden_kind": hidden_kind, "counts": counts}
     found = as_table(data, schema, label)
     with _settings.explained():
-        text = _settings.text(config)
         if isinstance(found, Table):
-            core = _core.build(text, found.schema.to_json(), _histograms(found), None)
+            core = _core.build(config, found.schema.to_json(), _histograms(found), None)
         else:
             layer = _of_array(found, visible)
             info = {"name": "v", "role": "visible", "kind": layer._spec(), "units": layer.n}
-            core = _core.build(text, None, [], _settings.text(info))
+            core = _core.build(config, None, [], info)
     made = Machine._of(core)
     if isinstance(found, Table):
         made.details["schema"] = _measured(found).to_json()
         if found.memory is not None:
-            made.details["frame"] = _settings.text(found.memory)
+            made.details["frame"] = json.dumps(found.memory)
     return made
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -199,16 +198,16 @@ class Learning(Parts):
         if watch.wanted and not (time_budget and "updates" not in params and "epochs" not in params):
             watch.total = _settings.plan(self, rows, params, workers)["updates"]
         with _settings.explained():
-            core, found, text, raised = _core.train(
-                self._core, rows, valid, _settings.text(params), None if resume is None else resume._core,
+            core, found, report, raised = _core.train(
+                self._core, rows, valid, dict(params), None if resume is None else resume._core,
                 time_budget, pretrain, watch.path, watch.path_every, watch.notify if watch.wanted else None,
                 watch.callback_every if watch.callback else 0, watch.snapshot, kept, workers,
             )  # fmt: skip
-        report = json.loads(text)
         self._core = core
         self._seed = report["settings"].get("seed")
         self.last_run = Run(
-            report["updates"], report["reason"], report["seconds"], report["settings"], report["history"], Checkpoint(found)
+            report["updates"], report["stop"], report["reason"], report["seconds"], report["settings"], report["history"],
+            Checkpoint(found),
         )
         if report["floor"] is not None:
             self._details["floor"] = report["floor"]
@@ -266,8 +265,7 @@ class _Watch:
     def callback_every(self) -> int:
         return max(1, self.total // 1000) if self._every is None else self._every
 
-    def notify(self, text: str, core: _core.Machine | None, regular: bool) -> bool:
-        event = json.loads(text)
+    def notify(self, event: dict[str, Any], core: _core.Machine | None, regular: bool) -> bool:
         self.bar.event(event, self.total or event["update"])
         if self.callback is None or not regular:
             return False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -70,7 +69,7 @@ class Machine(Learning, Sampling, Evaluating):
                     raise ValueError(f"couplings: there is no layer {end!r}; {suggestion(end, names)}")
             i, j = sorted((names.index(a), names.index(b)))
             pairs.append((i, j))
-        self._start(_core.Machine(json.dumps(spec), pairs))
+        self._start(_core.Machine(spec, pairs))
 
     # The usual machines.
 

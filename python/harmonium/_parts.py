@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from os import PathLike
@@ -57,7 +56,7 @@ class Parts:
         self._seed = seed
         self._details = dict(details or {})
         self.last_run = None
-        found = json.loads(core.describe())
+        found = core.describe()
         layers = []
         for x in found["layers"]:
             kind, states, r = x["kind"], None, None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import json
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -147,6 +146,10 @@ class Run:
     """A training run: how it ended, its settings with every choice written out, its learning curve."""
 
     updates: int
+    #: Why it stopped: ``"finished"``, ``"patience_exhausted"``, ``"lost_modes"``, ``"gave_up"``, ``"time_budget"``,
+    #: ``"interrupted"`` or ``"requested"`` (by the callback).
+    stop: str
+    #: The same in words.
     reason: str
     seconds: float
     #: Every setting, those that were chosen included.
@@ -159,7 +162,7 @@ class Run:
     @property
     def interrupted(self) -> bool:
         """Whether Ctrl-C or an exception of the callback stopped it."""
-        return self.reason == "interrupted"
+        return self.stop == "interrupted"
 
     def curve(self, name: str) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """Updates and values of a number in the history, such as ``"train_pseudo_likelihood"``."""
@@ -221,8 +224,7 @@ class Checkpoint:
     @property
     def settings(self) -> dict[str, Any]:
         """The settings of the run."""
-        found: dict[str, Any] = json.loads(self._core.params())
-        return found
+        return self._core.params()
 
     def __reduce__(self) -> Any:
         return _restore_checkpoint, (self._core.to_bytes(),)

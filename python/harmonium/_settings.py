@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -57,19 +56,10 @@ def _plain(x: Any) -> Any:
     return x.item() if hasattr(x, "item") and getattr(x, "ndim", 1) == 0 else x
 
 
-def text(params: Mapping[str, Any]) -> str:
-    """The settings as JSON."""
-    try:
-        return json.dumps(params, allow_nan=False)
-    except (TypeError, ValueError) as e:
-        raise ValueError(f"settings: {e}") from None
-
-
 def plan(machine: Parts, rows: _core.Rows, params: Mapping[str, Any], threads: int) -> dict[str, Any]:
     """The settings checked and complete."""
     with explained():
-        found: dict[str, Any] = json.loads(_core.plan(machine._core, rows, text(params), threads))
-        return found
+        return _core.plan(machine._core, rows, dict(params), threads)
 
 
 class explained:

@@ -2,6 +2,7 @@
 
 use crate::error::{refuse, value};
 use crate::machine::Machine;
+use crate::objects::from_python;
 use harmonium::io::LayerInfo;
 use harmonium_data::{Dataset, Given, Labels, Overrides, Place, ReadOptions, Schema, Transform, Values};
 use harmonium_table::{Histogram, Visible, schema_from_json, schema_to_json};
@@ -9,6 +10,7 @@ use ndarray::Array2;
 use numpy::{IntoPyArray, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use serde_json::json;
 
 /// Rows of typed columns.
@@ -166,19 +168,18 @@ pub(crate) fn unpack_schema(text: &str) -> PyResult<String> {
     Ok(columns(&schema_from_json(text).map_err(refuse)?))
 }
 
-/// The machine that `config` (JSON of `MachineConfig`) asks for, for the columns of a schema (JSON) whose groups of counts
-/// have these values, each with how often it occurs, by column; or on one visible layer (JSON of its kind and number of units) where there is no schema.
+/// The machine that `config` (a dict of `MachineConfig`) asks for, for the columns of a schema (JSON) whose groups of counts
+/// have these values, each with how often it occurs, by column; or on one visible layer (a dict of its kind and number of units) where there is no schema.
 #[pyfunction]
 pub(crate) fn build(
-    config: &str,
+    config: &Bound<'_, PyDict>,
     schema: Option<&str>,
     counts: Vec<Vec<Histogram>>,
-    layer: Option<&str>,
+    layer: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Machine> {
-    let mut config = serde_json::from_str(config).map_err(|e| value("machine", e))?;
+    let mut config = from_python("machine", config)?;
     let schema = schema.map(schema_from_json).transpose().map_err(refuse)?;
-    let layer: Option<LayerInfo> =
-        layer.map(serde_json::from_str).transpose().map_err(|e| value("visible", e))?;
+    let layer: Option<LayerInfo> = layer.map(|l| from_python("visible", l)).transpose()?;
     let made = harmonium_table::join(&mut config, |labels, units| match (&schema, &layer) {
         (Some(schema), _) => harmonium_table::visible(schema, &counts, labels, units),
         (None, _) if labels => Err(harmonium_table::Error::NoLabel),

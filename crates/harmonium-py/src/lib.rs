@@ -1,7 +1,7 @@
 //! `harmonium._core`: the compiled part of the Python package, as thin as it can be.
 //!
 //! Objects are immutable (`Machine`, `Rows`), so that arrays can be views of them and threads can share
-//! them. Settings and results with many fields go as JSON. Everything that people see is Python, in `python/harmonium`.
+//! them. Settings and results with many fields go as dicts (`objects.rs`). Everything that people see is Python, in `python/harmonium`.
 #![forbid(unsafe_code)]
 #![allow(clippy::too_many_arguments)] // Arguments of Python functions have names.
 #![allow(missing_docs)] // The documentation is python/harmonium/_core.pyi.

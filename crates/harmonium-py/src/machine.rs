@@ -1,6 +1,7 @@
 //! The machine: immutable, so that its weights can be seen without a copy and threads can share it.
 
 use crate::error::{raise, value};
+use crate::objects::{from_python, to_python};
 use crate::rows::Rows;
 use crate::work::whole;
 use harmonium::io::{LayerInfo, Provenance};
@@ -9,7 +10,7 @@ use harmonium::{Coupling, Layer, Member, Result};
 use ndarray::Array2;
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray2};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::{PyBytes, PyDict, PyList};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -32,10 +33,10 @@ fn provenance(seed: Option<u64>, details: BTreeMap<String, String>) -> Provenanc
 
 #[pymethods]
 impl Machine {
-    /// Layers as JSON (name, role, kind, units) and the pairs that are coupled.
+    /// Layers as dicts (name, role, kind, units) and the pairs that are coupled.
     #[new]
-    fn new(layers: &str, couplings: Vec<(usize, usize)>) -> PyResult<Self> {
-        let infos: Vec<LayerInfo> = serde_json::from_str(layers).map_err(|e| value("layers", e))?;
+    fn new(layers: &Bound<'_, PyList>, couplings: Vec<(usize, usize)>) -> PyResult<Self> {
+        let infos: Vec<LayerInfo> = from_python("layers", layers)?;
         let zeros = |info: &LayerInfo| {
             // A kind without states is refused before a layer of it is made.
             match info.kind.has_states() {
@@ -96,10 +97,13 @@ impl Machine {
         Ok((found.seed, found.details))
     }
 
-    /// Layers and couplings as JSON.
-    fn describe(&self) -> String {
+    /// Layers and couplings, as lists of dicts.
+    fn describe<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let d = self.inner.describe(&Provenance::default());
-        serde_json::json!({"layers": d.layers, "couplings": d.couplings}).to_string()
+        let found = PyDict::new(py);
+        found.set_item("layers", to_python(py, &d.layers)?)?;
+        found.set_item("couplings", to_python(py, &d.couplings)?)?;
+        Ok(found)
     }
 
     /// Names of the rows of a layer's parameters.

@@ -2,6 +2,7 @@
 
 use crate::error::{raise, value};
 use crate::machine::Machine;
+use crate::objects::{from_python, to_python};
 use crate::rows::Rows;
 use crate::work::{Link, run};
 use harmonium::estimate::Estimator;
@@ -10,7 +11,7 @@ use harmonium::train::{
 };
 use harmonium::{Archive, Result};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyDict};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -41,10 +42,9 @@ impl Checkpoint {
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         Ok(PyBytes::new(py, &self.archive.to_bytes().map_err(raise)?))
     }
-    /// The run's settings as JSON.
-    fn params(&self) -> PyResult<String> {
-        let params = harmonium::train::checkpoint_params(&self.archive).map_err(raise)?;
-        serde_json::to_string(&params).map_err(|e| value("checkpoint", e))
+    /// The run's settings, as a dict.
+    fn params<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        to_python(py, &harmonium::train::checkpoint_params(&self.archive).map_err(raise)?)
     }
     /// The chains of the estimator, where it has persistent ones and they are in the machine's own coordinates.
     fn chains(&self, machine: &Machine) -> Option<Rows> {
@@ -62,32 +62,28 @@ impl Checkpoint {
     }
 }
 
-fn parse(params: &str) -> PyResult<TrainParams> {
-    serde_json::from_str(params).map_err(|e| value("settings", e))
-}
-
-/// The settings (JSON of `TrainParams`) checked and complete.
+/// The settings (a dict of `TrainParams`) checked and complete.
 #[pyfunction]
-pub(crate) fn plan(
-    py: Python<'_>,
+pub(crate) fn plan<'py>(
+    py: Python<'py>,
     machine: &Machine,
     data: &Rows,
-    params: &str,
+    params: &Bound<'py, PyDict>,
     threads: usize,
-) -> PyResult<String> {
-    let params = parse(params)?;
+) -> PyResult<Bound<'py, PyAny>> {
+    let params: TrainParams = from_python("settings", params)?;
     let (result, raised) = run(py, threads, |link| {
         harmonium::train::settings(params, &machine.inner, &data.data, None, &|| link.stopped())
     })?;
     raised.map_or(Ok(()), Err)?;
-    serde_json::to_string(&result.map_err(raise)?).map_err(|e| value("settings", e))
+    to_python(py, &result.map_err(raise)?)
 }
 
-type Trained = (Machine, Checkpoint, String, Option<Py<PyAny>>);
+type Trained = (Machine, Checkpoint, Py<PyAny>, Option<Py<PyAny>>);
 
-/// Trains: the machine, the checkpoint, a report as JSON, and the exception that stopped the run, if one did.
+/// Trains: the machine, the checkpoint, a report as a dict, and the exception that stopped the run, if one did.
 ///
-/// `notify(event, machine or None, regular)` hears events as JSON: updates every `every` of them and all other events
+/// `notify(event, machine or None, regular)` hears events as dicts: updates every `every` of them and all other events
 /// (regular), and from time to time what the progress is. It stops the run by returning true, or by raising. The learning
 /// curve has about `kept` of the updates, and is empty where that is 0.
 #[pyfunction]
@@ -96,7 +92,7 @@ pub(crate) fn train(
     machine: &Machine,
     data: &Rows,
     valid: Option<&Rows>,
-    params: &str,
+    params: &Bound<'_, PyDict>,
     resume: Option<&Checkpoint>,
     time_budget: Option<f64>,
     pretrain: Option<bool>,
@@ -108,7 +104,7 @@ pub(crate) fn train(
     kept: u64,
     threads: usize,
 ) -> PyResult<Trained> {
-    let params = parse(params)?;
+    let params: TrainParams = from_python("settings", params)?;
     let job = Job {
         machine: &machine.inner,
         data: &data.data,
@@ -148,7 +144,7 @@ pub(crate) fn train(
     match (result, raised) {
         (Ok((machine, archive, report)), raised) => {
             let raised = raised.map(|e| e.into_value(py).into_any());
-            Ok((machine.into(), Checkpoint { archive }, report.to_string(), raised))
+            Ok((machine.into(), Checkpoint { archive }, to_python(py, &report)?.unbind(), raised))
         }
         (Err(_), Some(raised)) => Err(raised),
         (Err(e), None) => Err(raise(e)),
@@ -239,11 +235,11 @@ impl Watch<'_> {
     fn tell(&mut self, event: &Event, regular: bool, trainer: &Trainer<'_>) -> bool {
         let Some(notify) = self.notify.clone() else { return false };
         self.told = Instant::now();
-        let text = Value::Object(event_object(event)).to_string();
+        let event = event_object(event);
         let machine = (self.snapshot && regular).then(|| Machine::from(trainer.averaged()));
         let call = move |py: Python<'_>| {
             let machine = machine.map(|m| Py::new(py, m)).transpose()?;
-            notify.call1(py, (text, machine, regular))?.is_truthy(py)
+            notify.call1(py, (to_python(py, &event)?, machine, regular))?.is_truthy(py)
         };
         self.link.call(call).unwrap_or(true)
     }
