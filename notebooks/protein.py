@@ -39,7 +39,7 @@ print(*family[:3], sep="\n")
 # %% [markdown]
 # ## Reading
 #
-# Files are read as the command line reads them; sequences that are alike share one vote.
+# Files are read as the command line reads them; similar sequences are re-weighted.
 
 # %%
 with tempfile.TemporaryDirectory() as folder:

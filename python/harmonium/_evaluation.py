@@ -167,7 +167,7 @@ class Evaluating(Parts):
     def diagnose(
         self, X: Any, *, chains: int = 32, sweeps: int = 500, seed: int = 0, threads: int | None = None
     ) -> Diagnosis:
-        """Whether chains from data and from nowhere meet, and whether samples resemble the rows."""
+        """Whether chains from data and independently initialised chains agree, and whether samples resemble the rows."""
         rows = _inputs.rows(self, X, "X")
         if len(rows) > 1000:
             rows = rows.select(list(range(0, len(rows), -(-len(rows) // 1000))))

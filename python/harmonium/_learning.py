@@ -163,13 +163,13 @@ class Learning(Parts):
         save_to: FilePath | None = None,
         checkpoint_every: float = 30.0,
     ) -> Run:
-        """Goes on with a run that was stopped: the result is that of a run without the stop, bit for bit.
+        """Resumes a run that was stopped: the result is that of an uninterrupted run, bit for bit.
 
         ``checkpoint`` is a file, or a :class:`Checkpoint`; without it the last run goes on. The data must be the same.
         """
         if checkpoint is None:
             if self.last_run is None:
-                raise ValueError("checkpoint: this machine has no run of its own to go on with")
+                raise ValueError("checkpoint: this machine has no run of its own to resume")
             checkpoint = self.last_run.checkpoint
         if not isinstance(checkpoint, Checkpoint):
             path, checkpoint = checkpoint, Checkpoint.load(checkpoint)

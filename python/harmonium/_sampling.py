@@ -106,7 +106,7 @@ class Sampling(Parts):
     ) -> Trace:
         """Chains with all their draws, of all layers: for diagnostics and for ArviZ.
 
-        ``start`` holds states of all layers, one row for each chain, where they are not to start from nowhere.
+        ``start`` holds states of all layers, one row for each chain; by default chains are initialised independently.
 
         >>> import harmonium as hm
         >>> trace = hm.Machine.rbm(3, 2).sample_chains(chains=2, draws=5, sweeps=10)

@@ -234,7 +234,7 @@ def read(
 
     Names are ``"digits"``, ``"mnist"``, generated ones such as ``"ising:16x16,t=2.3"``, and files: csv, npy, npz, IDX,
     FASTA, safetensors, a folder of images. Every column gets a kind, inferred from its values where ``schema`` does not
-    say. ``reweight`` is the identity from which sequences share one vote.
+    say. ``reweight`` is the identity threshold for re-weighting sequences.
     """
     parts = _core.load_data(
         fspath(name), overrides(schema, label, binarize), seed, header, alphabet, reweight, resolve(threads)

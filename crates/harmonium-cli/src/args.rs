@@ -50,7 +50,7 @@ pub(crate) struct Common {
 }
 
 impl Common {
-    /// The same without a word.
+    /// A copy with `quiet` set.
     pub(crate) fn silent(&self) -> Self {
         Self { quiet: true, ..self.clone() }
     }

@@ -33,7 +33,7 @@ pub(crate) struct DataArgs {
     #[arg(long, value_name = "RULE")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) binarize: Option<String>,
-    /// Whether the first line of a text table holds names [default: looked at]
+    /// Whether the first line of a text table holds names [default: auto-detect]
     #[arg(long, value_name = "BOOL")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) header: Option<bool>,
@@ -41,7 +41,7 @@ pub(crate) struct DataArgs {
     #[arg(long, value_name = "LETTERS")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) alphabet: Option<String>,
-    /// Identity from which sequences share one vote; 0 gives each its own [default: 0.8]
+    /// Identity threshold for re-weighting: a sequence counts 1/n where n sequences, itself included, are at least this similar; 0 for equal weights [default: 0.8]
     #[arg(long, value_name = "FRACTION")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) reweight: Option<f64>,

@@ -18,7 +18,7 @@ pub(crate) enum Failure {
     Failed(String),
     /// Stopped by a signal, with everything saved: exit code 130.
     Interrupted,
-    /// Whoever read the output has gone away: exit code 0, in silence.
+    /// Broken pipe: the reader of the output has closed it. Exit code 0, no message.
     Pipe,
 }
 

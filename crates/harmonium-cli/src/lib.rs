@@ -23,7 +23,7 @@ use std::process::ExitCode;
 
 /// The whole program.
 pub fn main() -> ExitCode {
-    // Libraries that panic on damaged files are caught, and what is wrong is told in our own words.
+    // Libraries that panic on damaged files are caught, and reported as errors of the file.
     let told = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         if !harmonium_data::is_shielded() {

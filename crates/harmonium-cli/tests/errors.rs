@@ -84,7 +84,7 @@ fn nothing_existing_is_lost_without_force() {
     place.fails("convert run s.csv --to wbc", 1, &["--force"]);
     place.fails("score run bars-and-stripes:3x3 -o s.csv", 1, &["--force"]);
     place.fails("report run -o s.csv", 1, &["--force"]);
-    place.fails("train run --hidden 4", 2, &["goes on with the settings it has"]);
+    place.fails("train run --hidden 4", 2, &["resumes with its own settings"]);
     assert_eq!(place.everything(), before);
     place.ok("sample run -n 3 -o s.csv --force --sweeps 5");
     assert_ne!(place.read("s.csv"), "mine");

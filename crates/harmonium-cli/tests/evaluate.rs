@@ -196,11 +196,11 @@ fn class_machines_evaluate_rows_without_labels() {
     assert!((mean - 0.5 * (bare[0] + bare[1])).abs() < 1e-9);
     assert!(e["reasons"].to_string().contains("no labels"), "{e}");
     assert!(e["classes"].is_null());
-    // With labels, how well they are told is part of the evaluation, and is what `classify` finds.
+    // With labels, how well they are predicted is part of the evaluation, and is what `classify` finds.
     let e = place.json("evaluate run t.csv");
     assert_eq!(e["classes"]["accuracy"], place.json("classify run t.csv")["accuracy"]);
     assert!(e["classes"]["log_likelihood"].as_f64().unwrap() < 0.0);
-    assert!(place.ok("evaluate run t.csv").contains("are told right"));
+    assert!(place.ok("evaluate run t.csv").contains("are predicted correctly"));
     place.fails("score run t.csv --against bare.csv", 1, &["one has labels and the other has not"]);
 }
 

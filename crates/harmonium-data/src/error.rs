@@ -118,7 +118,7 @@ pub enum Error {
     /// A row has another number of entries than the rows before it.
     #[error(
         "{place}: {got} entries, expected {expected} as in the rows before; \
-         mend the row, or quote entries that contain the separator"
+         fix the row, or quote entries that contain the separator"
     )]
     Ragged {
         /// Where.

@@ -29,7 +29,7 @@ pub struct ReadOptions {
     pub delimiter: Option<u8>,
     /// The alphabet of sequences.
     pub alphabet: Option<Alphabet>,
-    /// Sequences that agree in at least this fraction of positions share one vote; `None`: each has its own.
+    /// Identity threshold for re-weighting: a sequence counts 1/n where n sequences, itself included, agree with it in at least this fraction of positions; `None` for equal weights.
     pub reweight: Option<f64>,
     /// Threads for comparing sequences; the weights do not depend on it.
     pub threads: usize,

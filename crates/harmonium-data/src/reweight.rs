@@ -1,4 +1,4 @@
-//! Row weights by identity: similar sequences share one vote.
+//! Row weights by identity: a sequence counts 1/n where n sequences, itself included, are similar to it.
 
 use crate::{Error, Result};
 

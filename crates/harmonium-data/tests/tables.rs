@@ -72,7 +72,7 @@ fn misfits_name_row_column_and_remedy() {
             "[columns]\na = \"binary\"",
             ["row 2 (line 3)", "column \"a\"", "got 2, expected 0 or 1 in a binary column", "binarize"],
         ),
-        ("a,b\n0,1\n0\n", "", ["row 2 (line 3)", "1 entries", "expected 2", "mend the row"]),
+        ("a,b\n0,1\n0\n", "", ["row 2 (line 3)", "1 entries", "expected 2", "fix the row"]),
         (
             "a,b\n0,1\n1,x\n",
             "[columns]\nb = \"real\"",

@@ -135,7 +135,7 @@ fn sweep(
     Ok(())
 }
 
-/// Samples, what was done that nobody asked for, and what speaks against them.
+/// Samples, a note on what was done beyond the settings, and a warning about them.
 type Sampled = (Rows, Option<String>, Option<String>);
 
 /// `n` samples of all layers: by whatever it takes (`tempering` is `None`), by plain chains (0) or by replica exchange over

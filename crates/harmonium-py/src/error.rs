@@ -21,7 +21,7 @@ pub(crate) fn raise(error: Error) -> PyErr {
     }
 }
 
-/// The same for the choices that are made for a table; wishes have the names of arguments.
+/// The same for errors of tables; settings have the names of arguments.
 pub(crate) fn refuse(error: harmonium_table::Error) -> PyErr {
     use harmonium_table::Error;
     match error {

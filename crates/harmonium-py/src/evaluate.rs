@@ -188,7 +188,7 @@ pub(crate) fn pseudo_log_likelihood_by_flips<'py>(
     Ok(whole(py, threads, by_flips)?.into_pyarray(py))
 }
 
-/// Whether chains from data and from nowhere forget their start.
+/// Whether chains started at data and independently initialised chains agree.
 #[pyfunction]
 pub(crate) fn equilibrium(
     py: Python<'_>,

@@ -7,21 +7,21 @@ use harmonium::{Coupling, Kind, Layer, Machine, Member, Role};
 use harmonium_data::{self as hd, Schema, Table};
 use ndarray::Array2;
 
-/// Measured columns up to which these are coupled to each other without being asked for: hidden units then need not stand
+/// Measured columns up to which these are coupled to each other by default: hidden units then need not stand
 /// for their covariance. Beyond, its factorisation would outweigh an update.
 const MEASURED: usize = 200;
 /// Machines with couplings between visible units.
 const LATERAL: [MachineKind; 3] =
     [MachineKind::FullyVisible, MachineKind::SemiRestricted, MachineKind::Unrestricted];
 
-/// Most hidden units that are chosen without being asked for.
+/// Most hidden units that are chosen by default.
 const MANY: usize = 500;
 
-/// The machine that `config` asks for, for the columns of a table, and how they sit in its layers. What `config` leaves
-/// open is chosen; it is completed.
+/// The machine for `config` and the columns of a table, and which layer holds which column. Unset fields of `config` get
+/// their defaults, in place.
 ///
 /// # Errors
-/// Wishes that contradict each other or the table.
+/// Settings that contradict each other or the table.
 pub fn machine_for(config: &mut MachineConfig, table: &Table) -> Result<(Machine, Layout)> {
     let layers = |labels, counts| visible(table.schema(), &histograms(table), labels, counts);
     let machine = join(config, layers)?;
@@ -42,28 +42,28 @@ pub fn measured(table: &Table) -> Schema {
     schema
 }
 
-/// The machine that `config` asks for, on the visible layers that `layers` gives when it is told whether there is to be one
-/// for the labels and what holds of counts. What `config` leaves open is chosen; it is completed.
+/// The machine for `config`, on the visible layers that `layers` makes, given whether the labels get one and how counts are
+/// to be modelled. Unset fields of `config` get their defaults, in place.
 ///
 /// # Errors
-/// Wishes that contradict each other or the layers.
+/// Settings that contradict each other or the layers.
 pub fn join(
     config: &mut MachineConfig,
     layers: impl FnOnce(bool, CountUnits) -> Result<Vec<Visible>>,
 ) -> Result<Machine> {
     let hidden_kind = hidden_kind(config.hidden_kind.as_deref().unwrap_or("binary"))?;
-    let wished = config.kind.or(match config.hidden.as_deref() {
+    let requested = config.kind.or(match config.hidden.as_deref() {
         Some([]) | Some([0]) => Some(MachineKind::FullyVisible),
         Some([_, _, ..]) => Some(MachineKind::Deep),
         _ => None,
     });
     let counts = CountUnits {
         wish: config.counts.as_deref().map(count_kind).transpose()?,
-        bounded: wished.is_some_and(|k| LATERAL.contains(&k)) || hidden_kind.states().is_none(),
+        bounded: requested.is_some_and(|k| LATERAL.contains(&k)) || hidden_kind.states().is_none(),
     };
-    let visible = layers(wished == Some(MachineKind::Class), counts)?;
+    let visible = layers(requested == Some(MachineKind::Class), counts)?;
     let measured = |v: &Visible| v.kind == Kind::Gaussian && (2..=MEASURED).contains(&v.units);
-    let kind = wished.unwrap_or(match visible.iter().any(measured) {
+    let kind = requested.unwrap_or(match visible.iter().any(measured) {
         true => MachineKind::CoupledReals,
         false => MachineKind::Rbm,
     });

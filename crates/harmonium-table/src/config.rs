@@ -1,4 +1,4 @@
-//! What a user may say about the machine; what is left open is chosen.
+//! Settings of a machine; unset fields get defaults.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,18 +1,18 @@
-//! Why there is no machine for a table; each front end says it in its own words.
+//! Errors of making a machine for a table.
 
 /// The result of a choice.
 pub type Result<T = (), E = Error> = std::result::Result<T, E>;
 
-/// What stands in the way.
+/// Why there is no machine for a table.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A wish that cannot be met.
+    /// An invalid setting.
     #[error("{name} {value}: {why}")]
     Setting {
         /// Which one, as a field of [`MachineConfig`](crate::MachineConfig).
         name: &'static str,
-        /// What was wished for.
+        /// Its value.
         value: String,
         /// Why not.
         why: String,

@@ -1,4 +1,4 @@
-//! What is chosen for a table, and which wishes are refused.
+//! Defaults for a table, and which settings are refused.
 
 use harmonium::estimate::Estimator;
 use harmonium::train::{
@@ -50,7 +50,7 @@ fn columns_become_layers() {
 }
 
 #[test]
-fn wishes_that_contradict_are_refused() {
+fn contradictory_settings_are_refused() {
     let table = people(20);
     let with = |kind, hidden: &[usize]| MachineConfig {
         kind: Some(kind),

@@ -66,7 +66,7 @@ fn broad_counts_are_negative_binomial_and_better_for_it() {
 }
 
 #[test]
-fn wishes_and_couplings_are_heeded() {
+fn settings_and_couplings_decide_the_kind() {
     let table = patients(300, 3);
     let kind = |config: MachineConfig| {
         let mut config = config;

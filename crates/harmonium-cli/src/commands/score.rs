@@ -36,7 +36,7 @@ pub(crate) struct ScoreArgs {
     /// Other rows, to see how well scores tell the two apart
     #[arg(long, value_name = "DATA")]
     against: Option<String>,
-    /// Leave ln Z out: no log-likelihoods, but free energies and ranks at once
+    /// Skip ln Z: free energies and ranks only, no log-likelihoods
     #[arg(long)]
     no_log_z: bool,
     /// Most seconds for ln Z

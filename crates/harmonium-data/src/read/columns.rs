@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::cells::{Cell, Cells};
 use crate::{Column, Error, Kind, Place, Result};
 
-/// A column in memory. What `kind` leaves open is inferred from the values.
+/// A column in memory. An unset `kind` is inferred from the values.
 #[derive(Clone, Debug)]
 pub struct Given {
     /// The column's name.

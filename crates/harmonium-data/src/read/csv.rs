@@ -158,7 +158,7 @@ impl CsvCells {
             csv::ErrorKind::Utf8 { .. } => {
                 Error::format(&place, "text that is not UTF-8", "save the file as UTF-8")
             }
-            other => Error::format(&place, format!("{other:?}"), "mend the line"),
+            other => Error::format(&place, format!("{other:?}"), "fix the line"),
         }
     }
 

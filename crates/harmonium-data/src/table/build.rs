@@ -261,11 +261,11 @@ impl Builder<'_> {
 }
 
 const WORD_HINT: &str =
-    "mend the entry, list the word under `missing`, or give the column another kind in a schema";
-const FORM_HINT: &str = "mend the entry, list the word under `missing`, or give the column another format or kind in a schema";
+    "fix the entry, list the word under `missing`, or give the column another kind in a schema";
+const FORM_HINT: &str = "fix the entry, list the word under `missing`, or give the column another format or kind in a schema";
 const BIT_HINT: &str = "give a threshold (binarize = 0.5), or another kind for the column in a schema";
-const CATEGORY_HINT: &str = "mend the entry, or list all categories of the column in a schema";
-const COUNT_HINT: &str = "mend the entry, or give the column the kind \"real\" in a schema";
+const CATEGORY_HINT: &str = "fix the entry, or list all categories of the column in a schema";
+const COUNT_HINT: &str = "fix the entry, or give the column the kind \"real\" in a schema";
 
 /// From an entry to the code of its category.
 struct Lookup {

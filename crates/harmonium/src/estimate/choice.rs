@@ -111,7 +111,7 @@ pub(crate) fn complete<T: Real>(
 }
 
 impl Estimator {
-    /// Every estimator, with all settings left open.
+    /// Every estimator with default settings.
     pub const ALL: &'static [Self] = &[
         Self::Exact,
         Self::Cd { sweeps: None },
@@ -147,7 +147,7 @@ impl Estimator {
     /// The reason why this estimator cannot train this machine, if there is one.
     pub fn obstacle<T: Real>(&self, machine: &Machine<T>) -> Option<String> {
         match self {
-            // An hour is no longer an update.
+            // Limit: 60 s per update.
             Self::Exact => match machine.exact().cost() {
                 Ok((_, seconds)) if seconds < 60.0 => None,
                 Ok((states, seconds)) => Some(format!(

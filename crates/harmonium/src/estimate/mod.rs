@@ -61,7 +61,7 @@ pub struct Info {
     pub metrics: Vec<(&'static str, f64)>,
 }
 
-/// What an estimator thinks of a parameter update it is told of.
+/// An estimator's answer to a parameter update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Go on.

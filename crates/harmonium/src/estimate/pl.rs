@@ -89,7 +89,7 @@ impl<T: Real> NegativePhase<T> for Pl {
     }
 }
 
-/// All that the rows of a batch have in common, in double precision.
+/// The machine's parameters in double precision, shared by all rows of a batch.
 struct Rows<'m> {
     machine: &'m Machine<f64>,
     hidden: Vec<usize>,

@@ -1,4 +1,4 @@
-//! Is plain Gibbs sampling of a trained machine in equilibrium? Chains from data against chains from nowhere.
+//! Is plain Gibbs sampling of a trained machine in equilibrium? Chains started at data against independently initialised chains.
 
 use super::chains::{Mixing, mixing, r_hat};
 use super::verdict::above;
@@ -17,7 +17,7 @@ pub struct Equilibrium {
     pub reasons: Vec<String>,
     /// Diagnostics of the log-density over all chains.
     pub mixing: Mixing,
-    /// Mean log-density of the second halves: chains from data, chains from nowhere.
+    /// Mean log-density of the second halves: chains started at data, independently initialised chains.
     pub means: [f64; 2],
 }
 
@@ -70,7 +70,12 @@ pub fn equilibrium<T: Real>(
             let density = log_density(&model, chain.states())?;
             trace.column_mut(k).iter_mut().zip(density).for_each(|(t, d)| *t = d);
         }
-        crate::partition::tell(observer, "sweeps from data and from nowhere", k + 1, sweeps)?;
+        crate::partition::tell(
+            observer,
+            "sweeps of chains from data and of independent chains",
+            k + 1,
+            sweeps,
+        )?;
     }
     weigh(traces, sweeps)
 }
@@ -88,7 +93,7 @@ fn weigh(traces: [Array2<f64>; 2], sweeps: usize) -> Result<Equilibrium> {
     let mut reasons = Vec::new();
     if above(kinds, R_HAT_MOST) {
         reasons.push(format!(
-            "chains from data and from nowhere differ after {sweeps} sweeps: mean log-density {:.2} against {:.2}, R-hat {kinds:.2}",
+            "chains from data and independently initialised chains differ after {sweeps} sweeps: mean log-density {:.2} against {:.2}, R-hat {kinds:.2}",
             means[0], means[1]
         ));
     }
@@ -97,7 +102,10 @@ fn weigh(traces: [Array2<f64>; 2], sweeps: usize) -> Result<Equilibrium> {
     }
     let verdict = if reasons.is_empty() { Verdict::Converged } else { Verdict::NotConverged };
     if reasons.is_empty() {
-        reasons.push(format!("chains from data and from nowhere agree: R-hat {:.3}", mixing.r_hat));
+        reasons.push(format!(
+            "chains from data and independently initialised chains agree: R-hat {:.3}",
+            mixing.r_hat
+        ));
     }
     Ok(Equilibrium { verdict, reasons, mixing, means })
 }

@@ -37,7 +37,7 @@ pub fn pseudo_log_likelihood_by_flips<T: Real>(
     Ok(blocks.concat())
 }
 
-/// What the flips of all rows have in common.
+/// Weights and parameters in the form that the flips of all rows use.
 struct Flips<'a, T: Real> {
     machine: &'a Machine<T>,
     visible: usize,

@@ -116,8 +116,8 @@ impl LogLikelihood {
 }
 
 /// $\ln p(v) = -F(v) - \ln Z$ of each row of `data`, with ln Z as estimated by [`log_z`](super::log_z()). Of a layer for
-/// which `known` has bits, only the entries whose bit is set count: the others are summed over, and what is told of such a
-/// row is $\ln p(v_K)$ of its known entries. An empty slice says that nothing is missing.
+/// which `known` has bits, only the entries whose bit is set count: the others are summed over, and such a
+/// row has $\ln p(v_K)$ of its known entries. An empty slice says that nothing is missing.
 ///
 /// The interval adds the errors in quadrature: the distance of ln Z from the ends of its interval, 1.96 standard
 /// errors of the mean over rows and, where hidden layers are coupled and too many to enumerate, of the AIS
@@ -173,7 +173,7 @@ pub fn evaluate<T: Real>(
 }
 
 /// Mean free energy of held-out rows minus that of training rows: ln Z cancels, so that it needs no estimate. It
-/// grows when a machine begins to know its training rows by heart.
+/// grows when a machine begins to overfit.
 ///
 /// # Errors
 /// [`Error::Undefined`] when the hidden layers are not independent given the visible ones.

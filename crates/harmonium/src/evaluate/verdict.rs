@@ -167,7 +167,7 @@ fn faults(e: &Evidence) -> Vec<String> {
     out
 }
 
-/// Whether a probe betrays a region that the run up has not weighed.
+/// Whether a probe found a mode that AIS missed.
 ///
 /// From equilibrium the log-weight of a run down is about normal around ln Z + V/2 with variance V, V being that of
 /// the runs up. A chain from a region that holds p of the probability but was entered by a share q of the
@@ -179,7 +179,7 @@ fn unseen(probe: &Probe, forward: &LogZ, variance: f64) -> Option<String> {
     let known = above > STRAY || most > allowed + FAR_ABOVE;
     known.then(|| {
         format!(
-            "{above} of {} runs down from {} stand up to {most:.1} nats above AIS: it has missed what they know",
+            "{above} of {} runs down from {} stand up to {most:.1} nats above forward AIS, which missed a mode",
             probe.log_w.len(),
             probe.what
         )

@@ -406,7 +406,7 @@ fn add_dense<T: Real>(x: &Array2<T>, y: &Array2<T>, scale: T, out: &mut Array2<T
     T::gemm((m, n, rows), scale, (slice(x), 1, m), (slice(y), n, 1), T::one(), (slice_mut(out), n, 1));
 }
 
-/// Zeroes what a unit has in common with itself.
+/// Zeroes the block diagonal: no unit is coupled to itself.
 pub(crate) fn clear_self<T: Real>(m: &mut Array2<T>, kind: Kind) {
     let c = kind.columns();
     for ((i, j), x) in m.indexed_iter_mut() {

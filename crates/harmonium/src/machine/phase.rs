@@ -8,7 +8,7 @@ use ndarray::Array2;
 
 /// The moments of one phase of learning, shaped as the parameters.
 ///
-/// What two layers have in common may be left as the product of bits and means that it is made from: the optimiser then
+/// Moments of a coupling may stay factored, as the bits and means whose product they are: the optimiser then
 /// multiplies both phases of a strip of weights while the strip is in the cache.
 #[derive(Clone, Debug)]
 pub struct Phase<T = f32> {

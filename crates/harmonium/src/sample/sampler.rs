@@ -11,7 +11,7 @@ use harmonium_kernels::Stream;
 /// Longest enumeration of one distribution, and of those of all rows together, in seconds.
 const SHORT: f64 = 0.05;
 const SHORT_TOGETHER: f64 = 0.25;
-/// Temperatures of a replica exchange that nobody asked for.
+/// Temperatures of replica exchange where none are set.
 pub const TEMPERATURES: usize = 12;
 
 /// How samples are to be made.
@@ -47,7 +47,7 @@ enum Source<T: Real> {
 
 impl<T: Real> Sampler<T> {
     /// Samples from `states`, of which the units that are clamped keep their values. The first `sweeps` sweeps lead to the
-    /// first sample; `go_on` is asked now and then whether to go on with finding out how they are best made.
+    /// first sample; `go_on` is asked now and then whether to continue the probe of mixing.
     ///
     /// # Errors
     /// A machine that cannot be normalised, clamps or states that do not fit, replica exchange of a conditional machine.
@@ -136,8 +136,7 @@ impl<T: Real> Sampler<T> {
         self.memory
     }
 
-    /// What is to be known of the samples, in words: first what was done that nobody asked for, then what speaks against
-    /// them. Nothing where all is well.
+    /// A note on what was done beyond the settings, and a warning about the samples; `None` where there is nothing to say.
     pub fn remarks(&self) -> (Option<String>, Option<String>) {
         let trips = self.replicas().map(Replicas::round_trips);
         let note = trips.filter(|_| self.how == How::Auto).map(|_| {

@@ -38,9 +38,9 @@ pub struct Samples<T: Real = f32> {
     pub exact: bool,
     /// The replica exchange, where there was one.
     pub exchange: Option<Exchange>,
-    /// What was done that the settings did not ask for.
+    /// What was done beyond the settings.
     pub note: Option<String>,
-    /// What speaks against the samples.
+    /// A reason not to rely on the samples.
     pub warning: Option<String>,
 }
 

@@ -66,7 +66,7 @@ pub fn settings<T: Real>(
     Ok(params)
 }
 
-/// Whether a run could learn its rows by heart before it is over, and is short enough to be made several times: then its
+/// Whether a run could overfit before it is over, and is short enough to be made several times: then its
 /// length is chosen on rows held out. Large sets of bits take longer to learn than they have updates.
 fn is_short_of_rows<T: Real>(machine: &Machine<T>, data: &Data<T>) -> bool {
     let most = if has_only_bits(machine) { FEW_BITS } else { FEW_ROWS };

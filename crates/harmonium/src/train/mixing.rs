@@ -1,4 +1,4 @@
-//! Notices chains that do not mix, where the likelihood can be enumerated, and goes on with exact gradients.
+//! Notices chains that do not mix, where the likelihood can be enumerated, and switches to exact gradients.
 
 use super::init::only_bits;
 use super::plan::{EXACT_UPDATES, default_batch};
@@ -48,7 +48,7 @@ impl Climb {
 
 impl<T: Real> Trainer<'_, T> {
     /// Goes back to the best model and on with exact gradients when the likelihood of the training rows says that the chains do
-    /// not mix. Only persistent chains whose sweeps are left open are given up, and never those of bits.
+    /// not mix. Only persistent chains whose sweeps are unset are replaced, and never those of bits.
     pub(super) fn check_mixing(&mut self, e: &Evaluated) -> Result<Option<Event>> {
         let open = matches!(self.plan.estimator, Estimator::Pcd { sweeps: None, .. });
         if !open || only_bits(&self.machine) {

@@ -1,4 +1,4 @@
-//! Checked settings: what is wrong is named, what is missing is chosen from the machine and the data.
+//! Validates settings and fills in what depends on the machine and the data.
 
 use super::init::{is_blank, only_bits};
 use super::{Data, Form, Init, Optimiser, Regulariser, Schedule, TrainParams};
@@ -287,7 +287,7 @@ fn default_rate(bits: bool, form: Form, optimiser: Optimiser, estimator: &Estima
         Optimiser::Sgd => 0.1,
         Optimiser::Momentum { mu } | Optimiser::Nesterov { mu } => 0.1 * (1.0 - mu),
         Optimiser::Adam { .. } if *estimator == Estimator::Exact => 0.05,
-        // Of bits it is a wish, not the default.
+        // For bits it must be asked for.
         Optimiser::Adam { .. } if bits => 0.005,
         Optimiser::Adam { .. } => 0.02,
         Optimiser::Cosine { .. } => 1e-3,

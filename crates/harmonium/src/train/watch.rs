@@ -6,7 +6,7 @@ use crate::{Archive, Real, Result};
 /// How many nats a score may fall below the best one before a model has collapsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Slack {
-    /// More than any noise of a score, or what a held-out score loses while rows are learned by heart.
+    /// More than any noise of a score, or what a held-out score loses while a run overfits.
     Wide,
     /// The score is the likelihood of training rows and the gradient is that of it: it falls when steps are too long.
     Narrow,

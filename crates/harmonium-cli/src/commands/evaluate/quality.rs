@@ -20,7 +20,7 @@ pub(super) struct Quality {
     pseudo: Option<f64>,
     /// Mean free energy of the rows above that of as many training rows, with its standard error.
     gap: Option<(f64, f64)>,
-    /// How well classes are told apart, where the machine has some.
+    /// How well classes are predicted, where the machine has some.
     classes: Option<Classes>,
 }
 
@@ -139,7 +139,7 @@ impl Quality {
         ));
         if let Some(c) = &self.classes {
             out.push(format!(
-                "labels: {:.2} % of {} rows are told right; ln p(label | row) {:.3} on average",
+                "labels: {:.2} % of {} rows are predicted correctly; ln p(label | row) {:.3} on average",
                 100.0 * c.accuracy,
                 c.rows,
                 c.log_likelihood

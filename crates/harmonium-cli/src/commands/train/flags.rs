@@ -136,7 +136,7 @@ impl TrainArgs {
             return Ok(());
         }
         Err(Failure::usage(format!(
-            "{0} is a run, which goes on with the settings it has; \
+            "{0} is a run, which resumes with its own settings; \
              for other settings start anew: `harmonium train --config {1} -o NEW …`",
             run.dir.display(),
             run.config().display()

@@ -56,7 +56,7 @@ impl Job {
         // Standard input cannot be read again: the run will keep a copy.
         let input = (config.data.name.as_deref() == Some("-")).then(|| set.train.clone());
         let data = layout.take_data(&machine, &mut set.train)?;
-        // Runs that choose the length may take longer than the run itself: whoever waits is told once.
+        // Runs that choose the length may take longer than the run itself: say so once.
         let (start, told) = (Instant::now(), Cell::new(common.quiet));
         let never_stop = || {
             if start.elapsed().as_secs_f64() > PATIENCE && !told.replace(true) {
@@ -64,7 +64,7 @@ impl Job {
             }
             false
         };
-        // Wrong settings are told before anything is written, an unwritable place before the length is looked for.
+        // Settings are validated before anything is written, and the output folder before the search for the length.
         config.train.plan(&machine, &data)?;
         run.create(common.force)?;
         config.train = settings(config.train, &machine, &data, config.run.time_budget, &never_stop)?;
@@ -119,7 +119,7 @@ impl Job {
                     "interrupted after update {}; everything is saved.",
                     grouped(trainer.update_count())
                 );
-                say!("go on with: harmonium train {dir}");
+                say!("resume with: harmonium train {dir}");
             }
             return Err(Failure::Interrupted);
         }
