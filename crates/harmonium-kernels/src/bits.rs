@@ -2,8 +2,7 @@
 
 mod transpose;
 
-pub(crate) use transpose::transpose_by_word;
-pub use transpose::{transpose, transpose_words};
+pub(crate) use transpose::{transpose, transpose_by_word, transpose_words};
 
 use crate::isa::Isa;
 

@@ -37,7 +37,8 @@ impl Isa {
     }
 
     /// Every instruction set that may be used here, the portable one first.
-    pub fn all() -> Vec<Self> {
+    #[cfg(test)]
+    pub(crate) fn all() -> Vec<Self> {
         #[allow(unused_mut)]
         let mut all = vec![Self(Level::Portable)];
         #[cfg(all(target_arch = "x86_64", not(miri)))]

@@ -9,7 +9,6 @@
 pub mod bench_support;
 mod bernoulli;
 pub mod bits;
-mod categorical;
 mod codes;
 mod elementwise;
 pub mod fixed;

@@ -10,7 +10,6 @@ pub(crate) struct Buffers {
     sampled: Vec<u32>,
     words: Room,
     columns: Vec<u64>,
-    reals: Vec<f32>,
     sums: Sums,
     strip: Vec<Strip>,
     levels: Vec<Levels>,
@@ -33,9 +32,6 @@ impl Buffers {
     }
     pub(crate) fn columns(&mut self, len: usize) -> &mut [u64] {
         first(&mut self.columns, len)
-    }
-    pub(crate) fn reals(&mut self, len: usize) -> &mut [f32] {
-        first(&mut self.reals, len)
     }
     /// `rows` rows of a strip, and what its sums need.
     pub(crate) fn strip(&mut self, rows: usize) -> (&mut Sums, &mut [Strip]) {

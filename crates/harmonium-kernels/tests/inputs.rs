@@ -61,20 +61,6 @@ proptest! {
         potts::<f64>(seed, rows, sites, q, n, 1e-15);
         potts::<f32>(seed, rows, sites, q, n, 5e-7);
     }
-
-    #[test]
-    fn transposed_bits(seed: u64, rows in 0usize..200, n in 0usize..200) {
-        let x = Source(seed).bits(rows, n, 0.4);
-        let x = bits::Rows::new(&x, rows, n);
-        let mut t = vec![0; bits::transpose_words(x)];
-        bits::transpose(x, &mut t);
-        let t = bits::Rows::new(&t, n, rows);
-        for r in 0..rows {
-            for j in 0..n {
-                prop_assert_eq!(bits::get(x.row(r), j), bits::get(t.row(j), r));
-            }
-        }
-    }
 }
 
 #[test]

@@ -64,7 +64,6 @@ fn fixed_point() {
 fn draws_and_functions() {
     let logits: Vec<f32> = Source(3).reals(200);
     f32::sample_bits(&logits, 40, KEY, &mut [0; 5]);
-    f32::sample_codes(&logits, 4, 5, KEY, &mut [0; 50]);
     let mut x = logits;
     f32::sigmoid_slice(&mut x);
     f32::softmax_groups(&mut x, 4);

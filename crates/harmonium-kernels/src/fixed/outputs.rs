@@ -7,7 +7,6 @@ use super::vector::{Row, Wide};
 use crate::bernoulli::{COLUMNS, Dither, Noise, UNIT, levels, pack, sample};
 use crate::isa::{Isa, multiversion};
 use crate::math;
-use crate::real::Real;
 use crate::scratch;
 use crate::stream::Key;
 use crate::strip::Strips;
@@ -68,18 +67,6 @@ impl Field<'_> {
     /// If `out` is not rows × n long.
     pub fn fields(&self, out: &mut [f32]) {
         self.reals(Isa::detect(), Output::Field, out);
-    }
-
-    /// Samples a Potts layer into codes (rows × sites), as [`crate::Real::sample_codes`].
-    ///
-    /// # Panics
-    /// If the layer is no Potts layer or `out` is not rows × sites long.
-    pub fn sample_codes(&self, key: Key, out: &mut [u32]) {
-        let Side::Potts { sites, q } = self.target else { panic!("sample: not a Potts layer") };
-        let mut scratch = scratch::take();
-        let logits = scratch.reals(self.rows * sites * q);
-        self.fields(logits);
-        f32::sample_codes(logits, q, sites, key, out);
     }
 
     fn reals(&self, isa: Isa, output: Output, out: &mut [f32]) {

@@ -67,7 +67,7 @@ unsafe fn accumulate<V: Vector>(
 }
 
 vectorised! {
-    /// Adds Σ_i bit_i·w_i for every word, through tables of `K` bits (4, 5 or 6); `w` has at most 64 rows.
+    /// Adds Σ_i bit_i·w_i for every word, through tables of `K` bits (4 or 5); `w` has at most 64 rows.
     pub(crate) fn add_words[const K](w: &[Row], words: &[u64], mode: Mode, table: &mut [Row], narrow: &mut [Row], wide: &mut [Wide]) => words_by_table
 }
 
@@ -81,32 +81,6 @@ unsafe fn words_by_table<V: Vector, const K: usize>(
     wide: &mut [Wide],
 ) {
     debug_assert!(w.len() <= 64);
-    // SAFETY: the caller promises the instruction set of `V`.
-    unsafe {
-        if K < 6 {
-            part::<V, K>(w, 0, words, mode, table, narrow, wide);
-        } else {
-            // Ten tables of 64 entries would leave the first-level cache: take the word in two halves.
-            let (low, high) = w.split_at(w.len().min(30));
-            let first = Mode { flush: if high.is_empty() { mode.flush } else { None }, ..mode };
-            part::<V, K>(low, 0, words, first, table, narrow, wide);
-            if !high.is_empty() {
-                part::<V, K>(high, 30, words, Mode { fresh: false, ..mode }, table, narrow, wide);
-            }
-        }
-    }
-}
-
-#[inline(always)]
-unsafe fn part<V: Vector, const K: usize>(
-    w: &[Row],
-    offset: u32,
-    words: &[u64],
-    mode: Mode,
-    table: &mut [Row],
-    narrow: &mut [Row],
-    wide: &mut [Wide],
-) {
     let groups = w.len().div_ceil(K);
     // SAFETY: the caller promises the instruction set of `V`.
     unsafe {
@@ -119,23 +93,15 @@ unsafe fn part<V: Vector, const K: usize>(
         }
         // A constant number of tables unrolls the look-ups; all blocks but the last of a layer have it.
         macro_rules! look_up {
-            ($($groups:literal)*) => {
-                match (K, groups) {
-                    $((_, $groups) => {
-                        let mut inputs = Tables::<K, $groups>::new(groups, offset, words, table);
-                        accumulate::<V>(&mut inputs, 0..words.len(), mode, narrow, wide)
-                    })*
-                    _ => {
-                        let mut inputs = Tables::<K, 0>::new(groups, offset, words, table);
-                        accumulate::<V>(&mut inputs, 0..words.len(), mode, narrow, wide)
-                    }
-                }
-            };
+            ($groups:literal) => {{
+                let mut inputs = Tables::<K, $groups>::new(groups, words, table);
+                accumulate::<V>(&mut inputs, 0..words.len(), mode, narrow, wide)
+            }};
         }
-        match K {
-            4 => look_up!(16),
-            5 => look_up!(13),
-            _ => look_up!(5 6),
+        match (K, groups) {
+            (4, 16) => look_up!(16),
+            (5, 13) => look_up!(13),
+            _ => look_up!(0),
         }
     }
 }
@@ -156,26 +122,25 @@ unsafe fn build<V: Vector, const K: usize>(w: &[Row], table: &mut [Row]) {
     }
 }
 
-/// Tables of K bits each, `GROUPS` of them (0: as many as `groups` says), for the bits from `offset` on.
+/// Tables of K bits each, `GROUPS` of them (0: as many as `groups` says).
 struct Tables<'a, const K: usize, const GROUPS: usize> {
     groups: usize,
-    offset: u32,
     words: &'a [u64],
     table: &'a [Row],
 }
 
 impl<'a, const K: usize, const GROUPS: usize> Tables<'a, K, GROUPS> {
-    fn new(groups: usize, offset: u32, words: &'a [u64], table: &'a [Row]) -> Self {
+    fn new(groups: usize, words: &'a [u64], table: &'a [Row]) -> Self {
         let groups = if GROUPS == 0 { groups } else { GROUPS };
         assert!(groups << K <= table.len());
-        Self { groups, offset, words, table }
+        Self { groups, words, table }
     }
 }
 
 impl<const K: usize, const GROUPS: usize> Inputs for Tables<'_, K, GROUPS> {
     #[inline(always)]
     unsafe fn add<V: Vector>(&mut self, row: usize, mut sum: V) -> V {
-        let word = self.words[row] >> self.offset;
+        let word = self.words[row];
         for g in 0..if GROUPS == 0 { self.groups } else { GROUPS } {
             let entry = crate::bits::field_times_64::<K>(word, g);
             // SAFETY: g·2^K + entry/64 < (g+1)·2^K ≤ groups·2^K ≤ table.len(), asserted in `new`, and a row has 64
@@ -371,13 +336,12 @@ mod tests {
                 }
             }
             for isa in Isa::all() {
-                for way in 0..4 {
+                for way in 0..3 {
                     let (mut a, mut b) = (start.clone(), vec![Wide([7; 32]); batch]);
                     let mut table = vec![Row::default(); ENTRIES];
                     match way {
                         0 => add_words::<4>(isa, &w, &words, mode, &mut table, &mut a, &mut b),
                         1 => add_words::<5>(isa, &w, &words, mode, &mut table, &mut a, &mut b),
-                        2 => add_words::<6>(isa, &w, &words, mode, &mut table, &mut a, &mut b),
                         _ => with_lists(isa, &words, k, |lists| add_lists(isa, &w, lists, mode, &mut a, &mut b)),
                     }
                     prop_assert_eq!(&b, &wide);
