@@ -16,32 +16,32 @@ macro_rules! slices {
             use super::*;
 
             multiversion! {
-                pub(crate) fn sigmoid(x: &mut [$t]) {
+                pub(crate) fn sigmoid(isa: Isa, x: &mut [$t]) {
                     for x in x {
                         *x = math::$t::sigmoid(*x);
                     }
                 }
             }
             multiversion! {
-                pub(crate) fn tanh(x: &mut [$t]) {
+                pub(crate) fn tanh(isa: Isa, x: &mut [$t]) {
                     for x in x {
                         *x = math::$t::tanh(*x);
                     }
                 }
             }
             multiversion! {
-                pub(crate) fn softplus_sum(x: &[$t]) -> f64 {
+                pub(crate) fn softplus_sum(isa: Isa, x: &[$t]) -> f64 {
                     sum(x, |x| math::$t::softplus(x))
                 }
             }
             multiversion! {
-                pub(crate) fn ln2cosh_sum(x: &[$t]) -> f64 {
+                pub(crate) fn ln2cosh_sum(isa: Isa, x: &[$t]) -> f64 {
                     sum(x, |x| math::$t::ln2cosh(x))
                 }
             }
 
             multiversion! {
-                pub(crate) fn add_counts(counts: &[u32], column: &[$t], factor: $t, row: $t, scale: $t, out: &mut [$t]) {
+                pub(crate) fn add_counts(isa: Isa, counts: &[u32], column: &[$t], factor: $t, row: $t, scale: $t, out: &mut [$t]) {
                     // Counts are below 2^31: the signed conversion is one instruction.
                     if column.is_empty() {
                         for (out, &count) in out.iter_mut().zip(counts) {
@@ -57,7 +57,7 @@ macro_rules! slices {
 
             multiversion! {
                 /// `on` where a bit of the row is set, `off` where it is not.
-                pub(crate) fn select(row: &[u64], off: $t, on: $t, out: &mut [$t]) {
+                pub(crate) fn select(isa: Isa, row: &[u64], off: $t, on: $t, out: &mut [$t]) {
                     for (&word, out) in row.iter().zip(out.chunks_mut(64)) {
                         for (c, out) in out.iter_mut().enumerate() {
                             *out = if word >> c & 1 == 1 { on } else { off };
@@ -67,7 +67,7 @@ macro_rules! slices {
             }
             multiversion! {
                 /// out_j += Σ_r wt_r·x_{rj}.
-                pub(crate) fn column_sums(x: &[$t], n: usize, wts: Option<&[f64]>, out: &mut [f64]) {
+                pub(crate) fn column_sums(isa: Isa, x: &[$t], n: usize, wts: Option<&[f64]>, out: &mut [f64]) {
                     for (r, x) in x.chunks_exact(n).enumerate() {
                         match wts {
                             None => out.iter_mut().zip(x).for_each(|(out, &x)| *out += f64::from(x)),
@@ -104,7 +104,7 @@ macro_rules! slices {
 
             multiversion! {
                 /// Softmax of each group of `q`, in place; shifted by the maximum, so it cannot overflow.
-                pub(crate) fn softmax(x: &mut [$t], q: usize) {
+                pub(crate) fn softmax(isa: Isa, x: &mut [$t], q: usize) {
                     for x in x.chunks_exact_mut(q * (BUFFER / q).max(1)) {
                         softmax_part(x, q);
                     }
@@ -142,7 +142,7 @@ macro_rules! slices {
 
             multiversion! {
                 /// out_g = ln Σ_a e^{x_{ga}} for each group of `q`.
-                fn logsumexp(x: &[$t], q: usize, out: &mut [$t]) {
+                fn logsumexp(isa: Isa, x: &[$t], q: usize, out: &mut [$t]) {
                     let mut buffer = [0.0; BUFFER];
                     for (x, out) in x.chunks_exact(q).zip(out) {
                         let max = maximum(x);

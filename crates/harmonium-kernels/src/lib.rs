@@ -24,6 +24,7 @@ mod scratch;
 mod stream;
 mod strip;
 mod transpose;
+mod x32;
 
 pub use codes::Codes;
 pub use isa::{Isa, Loop, vectorised};

@@ -78,12 +78,12 @@ pub trait Real:
     ///
     /// # Panics
     /// If the shapes do not fit.
-    fn add_bits(x: bits::Rows<'_>, w: &[Self], n: usize, scale: Self, out: &mut [Self]);
+    fn add_bits(x: bits::BitMatrix<'_>, w: &[Self], n: usize, scale: Self, out: &mut [Self]);
     /// As [`Real::add_bits`] with every bit read as a spin: 0 is −1, 1 is +1.
     ///
     /// # Panics
     /// If the shapes do not fit.
-    fn add_spins(x: bits::Rows<'_>, w: &[Self], n: usize, scale: Self, out: &mut [Self]);
+    fn add_spins(x: bits::BitMatrix<'_>, w: &[Self], n: usize, scale: Self, out: &mut [Self]);
     /// out ← out + scale · X·W with X one-hot: row `i·q + a` of W ((sites·q) × n) belongs to code `a` of
     /// site `i`.
     ///
@@ -105,7 +105,7 @@ pub trait Real:
     ///
     /// # Panics
     /// If `out` does not fit.
-    fn read_bits(x: bits::Rows<'_>, off: Self, on: Self, out: &mut [Self]);
+    fn read_bits(x: bits::BitMatrix<'_>, off: Self, on: Self, out: &mut [Self]);
     /// out_j ← out_j + Σ_r wt_r·x_{rj} for row-major x with rows of `out.len()`; all weights 1 if absent.
     ///
     /// # Panics
@@ -237,10 +237,10 @@ macro_rules! real {
                 assert!(q > 0 && x.len() % q == 0, "logsumexp: length is no multiple of q");
                 elementwise::$t::logsumexp_sum(Isa::detect(), x, q)
             }
-            fn add_bits(x: bits::Rows<'_>, w: &[Self], n: usize, scale: Self, out: &mut [Self]) {
+            fn add_bits(x: bits::BitMatrix<'_>, w: &[Self], n: usize, scale: Self, out: &mut [Self]) {
                 inputs::$t::add_bits::<false>(Isa::detect(), x, w, n, scale, out);
             }
-            fn add_spins(x: bits::Rows<'_>, w: &[Self], n: usize, scale: Self, out: &mut [Self]) {
+            fn add_spins(x: bits::BitMatrix<'_>, w: &[Self], n: usize, scale: Self, out: &mut [Self]) {
                 inputs::$t::add_bits::<true>(Isa::detect(), x, w, n, scale, out);
             }
             fn add_codes(codes: Codes<'_>, w: &[Self], n: usize, scale: Self, out: &mut [Self]) {
@@ -249,7 +249,7 @@ macro_rules! real {
             fn sample_bits(logits: &[Self], n: usize, key: Key, out: &mut [u64]) {
                 bernoulli::sample_reals(Isa::detect(), logits, n, key, out);
             }
-            fn read_bits(x: bits::Rows<'_>, off: Self, on: Self, out: &mut [Self]) {
+            fn read_bits(x: bits::BitMatrix<'_>, off: Self, on: Self, out: &mut [Self]) {
                 assert_eq!(out.len(), x.rows() * x.bits(), "read: output does not fit rows × bits");
                 for (r, out) in out.chunks_exact_mut(x.bits().max(1)).enumerate() {
                     elementwise::$t::select(Isa::detect(), x.row(r), off, on, out);

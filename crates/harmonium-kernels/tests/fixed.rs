@@ -26,7 +26,9 @@ impl Batch {
     }
     fn states(&self) -> States<'_> {
         match self.side {
-            Side::Binary(n) | Side::Spin(n) => States::Bits(bits::Rows::new(&self.bits, self.rows, n)),
+            Side::Binary(n) | Side::Spin(n) => {
+                States::Bits(bits::BitMatrix::new(&self.bits, self.rows, n))
+            }
             Side::Potts { sites, q } => States::Codes(Codes::new(&self.codes, sites, q)),
         }
     }
@@ -216,7 +218,7 @@ fn gibbs(a: Side, b: Side, seed: u64) {
     for t in 0..burn + sweeps {
         let key = |purpose| Key { seed, purpose, block: 0, sweep: t as u64 };
         let inputs =
-            [Input { direction: c.forward(), states: States::Bits(bits::Rows::new(&v, rows, m)) }];
+            [Input { direction: c.forward(), states: States::Bits(bits::BitMatrix::new(&v, rows, m)) }];
         Field::new(b, rows, &th, beta, &inputs).sample(key(0), &mut h);
         if t >= burn {
             for r in 0..rows {
@@ -228,7 +230,7 @@ fn gibbs(a: Side, b: Side, seed: u64) {
             }
         }
         let inputs =
-            [Input { direction: c.backward(), states: States::Bits(bits::Rows::new(&h, rows, n)) }];
+            [Input { direction: c.backward(), states: States::Bits(bits::BitMatrix::new(&h, rows, n)) }];
         Field::new(a, rows, &tv, beta, &inputs).sample(key(1), &mut v);
     }
     // Chains are independent: the spread of their means gives the error of the mean over chains.

@@ -15,7 +15,7 @@ fn close<T: Real>(a: &[T], b: &[T], tolerance: f64) {
 fn binary_and_spin<T: Real>(seed: u64, rows: usize, k: usize, n: usize, p: f64, eps: f64) {
     let mut s = Source(seed);
     let x = s.bits(rows, k, p);
-    let x = bits::Rows::new(&x, rows, k);
+    let x = bits::BitMatrix::new(&x, rows, k);
     let w: Vec<T> = s.reals(k * n);
     let start: Vec<T> = s.reals(rows * n);
     let scale = T::of(-1.3);
@@ -68,7 +68,7 @@ fn bits_as_reals_and_column_sums() {
     let mut s = Source(6);
     for (rows, n) in [(0, 5), (3, 0), (4, 64), (7, 131)] {
         let x = s.bits(rows, n, 0.5);
-        let x = bits::Rows::new(&x, rows, n);
+        let x = bits::BitMatrix::new(&x, rows, n);
         let mut out = vec![0f32; rows * n];
         f32::read_bits(x, -1.0, 1.0, &mut out);
         let wts: Vec<f64> = s.reals(rows);
@@ -92,7 +92,7 @@ fn many_rows_use_the_tables_and_every_thread_count_agrees() {
     let mut s = Source(5);
     let (rows, k, n) = (500, 200, 100);
     let x = s.bits(rows, k, 0.5);
-    let x = bits::Rows::new(&x, rows, k);
+    let x = bits::BitMatrix::new(&x, rows, k);
     let w: Vec<f32> = s.reals(k * n);
     let run = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();

@@ -3,12 +3,12 @@
 mod common;
 
 use common::Source;
-use harmonium_kernels::bits::{Rows, Values};
+use harmonium_kernels::bits::{BitMatrix, Values};
 use harmonium_kernels::fixed::{Means, Product, Range, Write, bits_means};
 use harmonium_kernels::{Codes, Real, bits, moments};
 use proptest::prelude::*;
 
-fn value(x: Rows<'_>, values: Values, r: usize, i: usize) -> f64 {
+fn value(x: BitMatrix<'_>, values: Values, r: usize, i: usize) -> f64 {
     let bit = f64::from(u8::from(bits::get(x.row(r), i)));
     if values == Values::Spin { 2.0 * bit - 1.0 } else { bit }
 }
@@ -16,7 +16,7 @@ fn value(x: Rows<'_>, values: Values, r: usize, i: usize) -> f64 {
 fn outer<T: Real>(seed: u64, rows: usize, k: usize, n: usize, eps: f64) {
     let mut s = Source(seed);
     let (x, y) = (s.bits(rows, k, 0.3), s.bits(rows, n, 0.6));
-    let (x, y) = (Rows::new(&x, rows, k), Rows::new(&y, rows, n));
+    let (x, y) = (BitMatrix::new(&x, rows, k), BitMatrix::new(&y, rows, n));
     let h: Vec<T> = s.reals(rows * n);
     let start: Vec<T> = s.reals(k * n);
     let scale = T::of(-0.7);
@@ -64,7 +64,7 @@ proptest! {
     #[test]
     fn counts(seed: u64, rows in 0usize..600, n in 0usize..150, p in prop::sample::select(vec![0.3, 1.0])) {
         let x = Source(seed).bits(rows, n, p);
-        let x = Rows::new(&x, rows, n);
+        let x = BitMatrix::new(&x, rows, n);
         let mut out = vec![1u32; n];
         bits::add_counts(x, &mut out);
         for (j, &count) in out.iter().enumerate() {
@@ -76,7 +76,7 @@ proptest! {
     fn means_in_fixed_point(seed: u64, rows in 0usize..200, k in 1usize..100, n in 1usize..70, spin: bool, p in prop::sample::select(vec![0.1, 1.0])) {
         let mut s = Source(seed);
         let v = s.bits(rows, k, p);
-        let v = Rows::new(&v, rows, k);
+        let v = BitMatrix::new(&v, rows, k);
         let low = if spin { -1.0 } else { 0.0 };
         let m: Vec<f32> = (0..rows * n).map(|_| (low + (1.0 - low) * s.unit().powi(2)) as f32).collect();
         let m: Vec<f32> = m.iter().map(|&m| if s.unit() < 0.1 { m.round() } else { m }).collect();
@@ -119,7 +119,7 @@ fn rounding_has_no_bias() {
     for mean in [1e-4f32, 3.3e-3, 0.5001, 0.9999] {
         let mut out = vec![0f32; n];
         let means = Means::new(&vec![mean; rows * n], rows, n, Range::Binary);
-        let v = Rows::new(&v, rows, 1);
+        let v = BitMatrix::new(&v, rows, 1);
         let scale = 1.0 / rows as f32;
         let product = Product { v, values: Values::Binary, means: &means, scale };
         bits_means(product, Write::Set, &mut out);
@@ -140,7 +140,7 @@ fn moments_do_not_depend_on_the_threads() {
     let run = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         let (mut a, mut b) = (vec![0f32; k * n], vec![0f32; k * n]);
-        let v = Rows::new(&v, rows, k);
+        let v = BitMatrix::new(&v, rows, k);
         pool.install(|| {
             let means = Means::new(&m, rows, n, Range::Binary);
             let product = Product { v, values: Values::Binary, means: &means, scale: 1.0 };

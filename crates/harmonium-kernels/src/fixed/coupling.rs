@@ -1,9 +1,9 @@
 //! A coupling prepared for sampling: both directions in one fixed-point step.
 
 use super::Side;
-use super::plan::worse;
-use super::quantise::Half;
-use super::rewrite::{self, Rounder, Squares};
+use super::plan::max_or_nan;
+use super::quantise::DirectedWeights;
+use super::rewrite::{self, BackwardTiles, Rounder};
 use crate::isa::Isa;
 
 /// The largest bound on the error of a logit, in nats, up to which fixed-point fields are
@@ -20,12 +20,12 @@ pub const TOLERANCE: f32 = 0.25;
 /// [`Coupling::error_bound`] says by how much: it is computed from the weights at every refresh.
 #[derive(Clone, Debug)]
 pub struct Coupling {
-    forward: Half,
-    backward: Half,
+    forward: DirectedWeights,
+    backward: DirectedWeights,
     s: i32,
     bound: f32,
     /// For [`Coupling::rewrite`].
-    squares: Squares,
+    tiles: BackwardTiles,
 }
 
 impl PartialEq for Coupling {
@@ -37,7 +37,7 @@ impl PartialEq for Coupling {
 /// One direction of a [`Coupling`].
 #[derive(Clone, Copy, Debug)]
 pub struct Direction<'a> {
-    pub(super) half: &'a Half,
+    pub(super) half: &'a DirectedWeights,
     pub(super) target: Side,
     pub(super) s: i32,
     bound: f32,
@@ -62,11 +62,11 @@ impl Coupling {
     /// Room for the weights between `a` and `b`; all zero until [`Coupling::refresh`].
     pub fn new(a: Side, b: Side) -> Self {
         let mut coupling = Self {
-            forward: Half::new(a, b.units()),
-            backward: Half::new(b, a.units()),
-            s: preferred(a, b),
+            forward: DirectedWeights::new(a, b.units()),
+            backward: DirectedWeights::new(b, a.units()),
+            s: preferred_step(a, b),
             bound: 0.0,
-            squares: Squares::default(),
+            tiles: BackwardTiles::default(),
         };
         let zeros = vec![0.0; a.units() * b.units()];
         coupling.refresh(&zeros);
@@ -88,17 +88,17 @@ impl Coupling {
         loop {
             self.forward.quantise(isa, w, false, self.s);
             self.backward.quantise(isa, w, true, self.s);
-            if self.settle() {
+            if self.adopt_step() {
                 break;
             }
         }
     }
 
     /// Whether the weights have been rounded to the step that they ask for; takes that step otherwise.
-    fn settle(&mut self) -> bool {
-        let preferred = preferred(self.forward.source, self.backward.source);
-        let s = fitting(preferred, self.forward.largest().max(self.backward.largest()));
-        self.bound = worse(self.forward().bound, self.backward().bound);
+    fn adopt_step(&mut self) -> bool {
+        let preferred = preferred_step(self.forward.source, self.backward.source);
+        let s = finest_fitting_step(preferred, self.forward.largest().max(self.backward.largest()));
+        self.bound = max_or_nan(self.forward().bound, self.backward().bound);
         std::mem::replace(&mut self.s, s) == s
     }
 
@@ -106,7 +106,7 @@ impl Coupling {
     /// [`Coupling::rewritten`]. The result is that of [`Coupling::refresh`], for which weights in the cache need not be read
     /// again. `None` if an end is a Potts layer.
     pub fn rewrite(&mut self) -> Option<Vec<Rounder<'_>>> {
-        rewrite::rounders(&mut self.forward, &mut self.backward, &mut self.squares, self.s)
+        rewrite::rounders(&mut self.forward, &mut self.backward, &mut self.tiles, self.s)
     }
 
     /// Ends [`Coupling::rewrite`], all the strips of `w` having been given.
@@ -114,8 +114,8 @@ impl Coupling {
     /// # Panics
     /// If the length does not fit.
     pub fn rewritten(&mut self, w: &[f32]) {
-        rewrite::finish(&mut self.backward, &self.squares, self.s);
-        if !self.settle() {
+        rewrite::finish(&mut self.backward, &self.tiles, self.s);
+        if !self.adopt_step() {
             self.refresh(w);
         }
     }
@@ -147,7 +147,7 @@ impl Coupling {
     }
 }
 
-fn direction(half: &Half, target: Side, s: i32) -> Direction<'_> {
+fn direction(half: &DirectedWeights, target: Side, s: i32) -> Direction<'_> {
     // The logit of a spin is twice its field.
     let factor = if matches!(target, Side::Spin(_)) { 2.0 } else { 1.0 };
     Direction { half, target, s, bound: half.error() * factor * (-s as f32).exp2() }
@@ -156,14 +156,14 @@ fn direction(half: &Half, target: Side, s: i32) -> Direction<'_> {
 /// The step that makes 16-bit sums the logits themselves in the sampler's unit (2^-11 for two binary layers;
 /// every spin layer doubles the worth of a sum), made finer when so many inputs would add up to a bound near
 /// the tolerance: n rounding errors of at most 2^-(s+1) of random sign leave n·2^-(s+3) for the worst states.
-fn preferred(a: Side, b: Side) -> i32 {
+fn preferred_step(a: Side, b: Side) -> i32 {
     let spins = [a, b].iter().filter(|side| matches!(side, Side::Spin(_))).count() as i32;
     let inputs = a.inputs().max(b.inputs()) as f32;
     11 + spins + (inputs / (0.6 * TOLERANCE * 16384.0)).log2().ceil().max(0.0) as i32
 }
 
 /// The finest step not beyond `preferred` with which the largest block sum fits 16 bits.
-fn fitting(preferred: i32, largest: f32) -> i32 {
+fn finest_fitting_step(preferred: i32, largest: f32) -> i32 {
     // 200 steps of room for the rounding of up to 384 weights.
     let mut s = preferred;
     while s > 0 && largest * (s as f32).exp2() + 200.0 > 32766.0 {

@@ -5,10 +5,10 @@
 //! has no bias: a mean of 1/5000 counts as one level in some rows rather than never. What it adds to the variance of
 //! a mean is at most 1/63 of what sampling the unit would add, and 1/4000 of it on average over \[0,1\].
 
-use super::vector::Levels;
-use crate::bernoulli::{COLUMNS, Dither, LEVELS, level};
-use crate::scratch;
+use crate::bernoulli::{Dither, LEVELS, level};
 use crate::strip::Strips;
+use crate::x32::{Levels, WIDTH};
+use std::cell::Cell;
 
 /// Where conditional means lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,12 +24,17 @@ pub(super) const WORDS_PER_FLUSH: usize = 8;
 
 impl Range {
     /// (shift, size): a mean is shift + size·p, p the probability of the larger value.
-    pub(super) fn line(self) -> (f32, f32) {
+    pub(super) fn affine(self) -> (f32, f32) {
         match self {
             Self::Binary => (0.0, 1.0),
             Self::Spin => (-1.0, 2.0),
         }
     }
+}
+
+thread_local! {
+    /// The memory of the last means that this thread dropped.
+    static KEPT: Cell<Vec<Levels>> = Cell::default();
 }
 
 /// Conditional means of a batch, rounded without bias, and their sums over the rows, unrounded.
@@ -50,16 +55,16 @@ impl Means {
     /// If `means` is not rows × n long.
     pub fn new(means: &[f32], rows: usize, n: usize, range: Range) -> Self {
         assert_eq!(means.len(), rows * n, "means: they do not fit rows × n");
-        let rounded = vec![Levels::default(); n.div_ceil(COLUMNS) * (1 + rows)];
+        let rounded = vec![Levels::default(); n.div_ceil(WIDTH) * (1 + rows)];
         let mut out = Self { range, rows, n, rounded, sums: vec![0.0; n] };
-        let (shift, size) = range.line();
+        let (shift, size) = range.affine();
         for j in 0..n {
-            let dither = Dither::new(j / COLUMNS, 0);
+            let dither = Dither::new(j / WIDTH, 0);
             for r in 0..rows {
                 let m = means[r * n + j];
                 let p = ((m - shift) / size * 65536.0).round() as u16;
-                out.rounded[j / COLUMNS * (1 + rows) + 1 + r].0[j % COLUMNS] =
-                    level(p, dither.row(r)[j % COLUMNS]);
+                out.rounded[j / WIDTH * (1 + rows) + 1 + r].0[j % WIDTH] =
+                    level(p, dither.row(r)[j % WIDTH]);
                 out.sums[j] += f64::from(m);
             }
         }
@@ -72,8 +77,8 @@ impl Means {
     /// If there is no such row or unit.
     pub fn rounded(&self, r: usize, j: usize) -> f32 {
         assert!(r < self.rows && j < self.n, "means: no such row or unit");
-        let (shift, size) = self.range.line();
-        shift + size * f32::from(self.strip(j / COLUMNS)[1 + r].0[j % COLUMNS]) / f32::from(LEVELS)
+        let (shift, size) = self.range.affine();
+        shift + size * f32::from(self.strip(j / WIDTH)[1 + r].0[j % WIDTH]) / f32::from(LEVELS)
     }
 
     /// Sums over the rows, one per column.
@@ -88,24 +93,24 @@ impl Means {
 
     /// Means to be [filled](Self::fill).
     pub(super) fn unset(range: Range, rows: usize, n: usize) -> Self {
-        let mut rounded = std::mem::take(scratch::take().levels());
-        rounded.resize(n.div_ceil(COLUMNS) * (1 + rows), Levels::default());
+        let mut rounded = KEPT.try_with(Cell::take).unwrap_or_default();
+        rounded.resize(n.div_ceil(WIDTH) * (1 + rows), Levels::default());
         rounded.iter_mut().step_by(1 + rows).for_each(|zeros| *zeros = Levels::default());
         Self { range, rows, n, rounded, sums: Vec::new() }
     }
 
     /// Lets `write` fill the blocks of columns and chunks of rows, then adds the totals of the chunks.
     pub(super) fn fill(&mut self, chunks: usize, write: impl FnOnce(&Writer<'_>)) {
-        let columns = self.n.div_ceil(COLUMNS);
-        let mut totals = vec![[0; COLUMNS]; columns * chunks];
+        let columns = self.n.div_ceil(WIDTH);
+        let mut totals = vec![[0; WIDTH]; columns * chunks];
         write(&Writer {
             rounded: Strips::new(&mut self.rounded, 1 + self.rows),
             totals: Strips::new(&mut totals, columns),
         });
-        let (shift, size) = self.range.line();
+        let (shift, size) = self.range.affine();
         let mean_sum = |j: usize| {
-            let chunks = totals.iter().skip(j / COLUMNS).step_by(columns);
-            let total: u64 = chunks.map(|t| u64::from(t[j % COLUMNS])).sum();
+            let chunks = totals.iter().skip(j / WIDTH).step_by(columns);
+            let total: u64 = chunks.map(|t| u64::from(t[j % WIDTH])).sum();
             f64::from(shift) * self.rows as f64 + f64::from(size) * total as f64 / 65536.0
         };
         self.sums = (0..self.n).map(mean_sum).collect();
@@ -115,7 +120,8 @@ impl Means {
 /// The memory is kept for the next means: to clear it would cost more than to make some of them.
 impl Drop for Means {
     fn drop(&mut self) {
-        *scratch::take().levels() = std::mem::take(&mut self.rounded);
+        let rounded = std::mem::take(&mut self.rounded);
+        let _ = KEPT.try_with(|kept| kept.set(rounded));
     }
 }
 
@@ -123,7 +129,7 @@ impl Drop for Means {
 pub(super) struct Writer<'a> {
     rounded: Strips<'a, Levels>,
     /// 2^16 times the sums of probabilities, for each chunk of rows.
-    totals: Strips<'a, [u32; COLUMNS]>,
+    totals: Strips<'a, [u32; WIDTH]>,
 }
 
 impl Writer<'_> {
@@ -138,7 +144,7 @@ impl Writer<'_> {
         chunk: usize,
         first: usize,
         rows: usize,
-    ) -> (&mut [Levels], &mut [u32; COLUMNS]) {
+    ) -> (&mut [Levels], &mut [u32; WIDTH]) {
         // SAFETY: the caller promises that the block is its own.
         unsafe {
             (

@@ -10,28 +10,31 @@
 //! [`TOLERANCE`] the coupling says so ([`Coupling::is_trusted`]) and the caller takes the f32 products of
 //! [`crate::Real`] with [`crate::Real::sample_bits`].
 
-mod bytes;
 mod coupling;
 mod field;
+mod finish;
+mod input;
 mod means;
 mod outer;
 mod outputs;
 mod plan;
 mod quantise;
+mod register_tables;
 mod rewrite;
-mod sparse;
+mod row_lists;
 mod table;
+mod transpose;
 mod vector;
 mod words;
 
+pub use crate::x32::{F32x32, WIDTH};
 pub use coupling::{Coupling, Direction, TOLERANCE};
-pub use field::{Field, Input, States};
+pub use field::Field;
+pub use finish::Write;
+pub use input::{Input, States};
 pub use means::{Means, Range};
-pub(crate) use outer::Sums;
-pub use outer::{Product, Strip, WIDTH, Write, bits_means, map_strips};
+pub use outer::{Product, bits_means, map_strips};
 pub use rewrite::Rounder;
-pub(crate) use vector::{Levels, Row, Wide};
-pub(crate) use words::Room;
 
 /// A layer as one end of a coupling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,35 +3,22 @@
 //! The kernel of the fields with roles swapped: the rows of the batch are the inputs, the units of v the
 //! batch. The shift of the means comes back as a multiple of the number of ones of a unit.
 
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-use super::bytes;
+use super::finish::{Affine, Write, finish};
 use super::means::{Means, WORDS_PER_FLUSH};
-use super::sparse;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use super::register_tables;
+use super::row_lists;
 use super::table::{ENTRIES, Mode, add_by_tables};
-use super::vector::{Levels, Row, Wide};
 use crate::bernoulli::LEVELS;
-use crate::bits::{self, Rows, Values};
+use crate::bits::{self, BitMatrix, Values};
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::isa::Level;
 use crate::isa::{Isa, multiversion};
-use crate::prefetch::prefetch;
 use crate::scratch::{self, first};
 use crate::strip::{Columns, map_tasks, split_columns};
+use crate::x32::{F32x32, I16x32, I32x32, Levels, WIDTH};
+use std::cell::Cell;
 use std::ops::Range;
-
-/// Whether an output is overwritten or added to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Write {
-    /// out ← …
-    Set,
-    /// out ← out + …
-    Add,
-}
-
-/// 32 columns of one row of a sum of products.
-#[repr(C, align(64))]
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Strip(pub [f32; WIDTH]);
 
 /// scale · VᵀM with V (rows × k) of bits read as `values`, M (rows × n) of conditional means.
 ///
@@ -40,7 +27,7 @@ pub struct Strip(pub [f32; WIDTH]);
 #[derive(Clone, Copy, Debug)]
 pub struct Product<'a> {
     /// V.
-    pub v: Rows<'a>,
+    pub v: BitMatrix<'a>,
     /// What its bits stand for.
     pub values: Values,
     /// M.
@@ -49,23 +36,25 @@ pub struct Product<'a> {
     pub scale: f32,
 }
 
-/// Columns of a strip.
-pub const WIDTH: usize = 32;
+thread_local! {
+    /// The sums of a piece of a strip, and what they amount to.
+    static PIECE: Cell<(PieceSums, Vec<F32x32>)> = Cell::default();
+}
 
 /// Gives `f(j, i, strip, part)` rows i… of columns j…j+31 of the sum of the products, a strip in pieces of some whole
 /// multiples of 32 rows (but for the last) from the first on, with one of the `parts` for each strip; columns from n on
 /// mean nothing. Strips are made on the threads of the current pool. Returns the parts.
 ///
-/// While a piece is being multiplied, `soon(part, i)` may ask for the memory that `f` will need for its row i: the rows of a
-/// strip lie too far apart for the processor to see them coming, and asking in between costs no time.
+/// While a piece is being multiplied, `prefetch_hook(part, i)` may ask for the memory that `f` will need for its row i: the rows of a
+/// strip lie too far padded for the processor to see them coming, and asking in between costs no time.
 ///
 /// # Panics
 /// If there is no product, the shapes do not fit, or there are more or fewer parts than strips.
 pub fn map_strips<S: Send>(
     products: &[Product<'_>],
     parts: Vec<S>,
-    soon: impl Fn(&S, usize) + Send + Sync,
-    f: impl Fn(usize, usize, &[Strip], &mut S) + Send + Sync,
+    prefetch_hook: impl Fn(&S, usize) + Send + Sync,
+    f: impl Fn(usize, usize, &[F32x32], &mut S) + Send + Sync,
 ) -> Vec<S> {
     let (k, n) = (products[0].v.bits(), products[0].means.n);
     for p in products {
@@ -75,34 +64,37 @@ pub fn map_strips<S: Send>(
     assert_eq!(parts.len(), n.div_ceil(WIDTH), "moments: one part for each strip");
     let isa = Isa::detect();
     let rows: usize = products.iter().map(|p| p.v.rows()).sum();
-    let (form, joined) = (Form::of(isa, products), joined(products));
-    let piece = form.piece(k);
-    let turned = map_tasks(products.to_vec(), rows * k / 2, |_, p| Turned::new(isa, form, p.v));
+    let (method, combinable) = (Method::of(isa, products), combinable(products));
+    let piece = method.piece(k);
+    let transposed =
+        map_tasks(products.to_vec(), rows * k / 2, |_, p| TransposedBits::new(isa, method, p.v));
     let ones: Vec<_> =
-        joined.iter().map(|set| ones(&products[set.clone()], &turned[set.clone()])).collect();
+        combinable.iter().map(|set| ones(&products[set.clone()], &transposed[set.clone()])).collect();
     map_tasks(parts, rows * k * n / 160, |column, mut part| {
-        let mut scratch = scratch::take();
-        let (sums, strip) = scratch.strip(piece.min(k));
-        for (i, (p, v)) in products.iter().zip(&turned).enumerate() {
+        let mut buffers = scratch::take(&PIECE);
+        let (sums, strip) = &mut *buffers;
+        let strip = first(strip, piece.min(k));
+        for (i, (p, v)) in products.iter().zip(&transposed).enumerate() {
             v.prepare(p.means.strip(column), i, sums);
         }
-        let lines: Vec<_> = joined.iter().map(|set| Line::new(&products[set.clone()], column)).collect();
+        let affines: Vec<_> =
+            combinable.iter().map(|set| affine(&products[set.clone()], column)).collect();
         for first in (0..k).step_by(piece) {
             let strip = &mut strip[..piece.min(k - first)];
             let rows = first..first + strip.len();
             let mut write = Write::Set;
-            for ((set, ones), line) in joined.iter().zip(&ones).zip(&lines) {
+            for ((set, ones), affine) in combinable.iter().zip(&ones).zip(&affines) {
                 for i in set.clone() {
                     let p = &products[i];
                     let terms = (p.means.strip(column), i, p.scale < 0.0, i == set.start);
-                    turned[i].add_levels(isa, terms, rows.clone(), sums, |step, steps| {
+                    transposed[i].add_levels(isa, terms, rows.clone(), sums, |step, steps| {
                         // A share of the rows for each step of each product.
                         let all = products.len() * steps;
                         let at = |step: usize| first + rows.len() * (i * steps + step) / all;
-                        (at(step)..at(step + 1)).for_each(|row| soon(&part, row));
+                        (at(step)..at(step + 1)).for_each(|row| prefetch_hook(&part, row));
                     });
                 }
-                sums.finish(isa, form, &ones[rows.clone()], line, write, strip);
+                sums.finish(isa, method, &ones[rows.clone()], affine, write, strip);
                 write = Write::Add;
             }
             f(WIDTH * column, first, strip, &mut part);
@@ -112,7 +104,7 @@ pub fn map_strips<S: Send>(
 }
 
 /// Sets of neighbouring products that differ in sign only, so that they can be added up as integers.
-fn joined(products: &[Product<'_>]) -> Vec<Range<usize>> {
+fn combinable(products: &[Product<'_>]) -> Vec<Range<usize>> {
     let mut sets: Vec<Range<usize>> = Vec::new();
     let unit = |p: &Product<'_>| (p.scale.abs(), p.values, p.means.range);
     for (i, p) in products.iter().enumerate() {
@@ -125,9 +117,9 @@ fn joined(products: &[Product<'_>]) -> Vec<Range<usize>> {
 }
 
 /// Set bits of every unit, those of negative products subtracted.
-fn ones(products: &[Product<'_>], turned: &[Turned]) -> Vec<i32> {
-    let mut out = vec![0; turned[0].ones.len()];
-    for (p, v) in products.iter().zip(turned) {
+fn ones(products: &[Product<'_>], transposed: &[TransposedBits]) -> Vec<i32> {
+    let mut out = vec![0; transposed[0].ones.len()];
+    for (p, v) in products.iter().zip(transposed) {
         let sign = if p.scale < 0.0 { -1 } else { 1 };
         out.iter_mut().zip(&v.ones).for_each(|(n, &ones)| *n += sign * ones as i32);
     }
@@ -156,7 +148,7 @@ pub fn bits_means(product: Product<'_>, write: Write, out: &mut [f32]) {
 }
 
 multiversion! {
-    fn copy(strip: &[Strip], first: usize, write: Write, out: &mut Columns<'_, f32>) {
+    fn copy(isa: Isa, strip: &[F32x32], first: usize, write: Write, out: &mut Columns<'_, f32>) {
         for (i, strip) in strip.iter().enumerate() {
             let out = out.row(first + i);
             match (write, <&mut [f32; WIDTH]>::try_from(&mut *out)) {
@@ -171,30 +163,30 @@ multiversion! {
 
 /// How products are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
+enum Method {
     /// By tables in memory.
-    Tables,
+    MemoryTables,
     /// By tables in registers.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    Bytes,
+    RegisterTables,
     /// Row after row, where few bits are set.
-    Lists,
+    RowLists,
 }
 
-impl Form {
+impl Method {
     /// The fastest.
     fn of(isa: Isa, products: &[Product<'_>]) -> Self {
         let set: usize = products.iter().map(|p| count_all(isa, p.v.data()) as usize).sum();
         let bits: usize = products.iter().map(|p| p.v.rows() * p.v.bits()).sum();
-        if 4 * set < bits { Self::Lists } else { Self::dense(isa) }
+        if 4 * set < bits { Self::RowLists } else { Self::dense(isa) }
     }
 
     /// The fastest where many bits are set.
     fn dense(isa: Isa) -> Self {
         match isa.level() {
             #[cfg(all(target_arch = "x86_64", not(miri)))]
-            Level::Avx512 => Self::Bytes,
-            _ => Self::Tables,
+            Level::Avx512 => Self::RegisterTables,
+            _ => Self::MemoryTables,
         }
     }
 
@@ -202,47 +194,47 @@ impl Form {
     /// for tables in memory, which are made anew for every piece.
     fn piece(self, k: usize) -> usize {
         match self {
-            Self::Tables => k.max(1),
+            Self::MemoryTables => k.max(1),
             #[cfg(all(target_arch = "x86_64", not(miri)))]
-            Self::Bytes => bytes::UNITS,
-            Self::Lists => sparse::UNITS,
+            Self::RegisterTables => register_tables::UNITS,
+            Self::RowLists => row_lists::UNITS,
         }
     }
 }
 
 multiversion! {
     /// Set bits.
-    fn count_all(words: &[u64]) -> u32 {
+    fn count_all(isa: Isa, words: &[u64]) -> u32 {
         words.iter().map(|word| word.count_ones()).sum()
     }
 }
 
 /// The states with the rows of the batch as inputs.
-struct Turned {
+struct TransposedBits {
     rows: usize,
     /// Set bits of every unit.
     ones: Vec<u32>,
-    bits: Bits,
+    bits: BitLayout,
 }
 
-/// The bits of [`Turned`].
-enum Bits {
+/// The bits of [`TransposedBits`].
+enum BitLayout {
     /// Word r·k + i: unit i over the 64 rows from 64r on.
     Words(Vec<u64>),
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    Index(Vec<bytes::Index>),
-    Lists(sparse::Lists),
+    Index(Vec<register_tables::Index>),
+    Lists(row_lists::RowLists),
 }
 
 /// Buffers for sums over 32 columns: tables and the two accumulators, and those of the tables in registers.
 #[derive(Default)]
-pub(crate) struct Sums {
-    pub(crate) table: Vec<Row>,
-    pub(crate) narrow: Vec<Row>,
-    pub(crate) wide: Vec<Wide>,
+struct PieceSums {
+    table: Vec<I16x32>,
+    narrow: Vec<I16x32>,
+    wide: Vec<I32x32>,
     /// For each product.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    tables: Vec<Vec<bytes::Table>>,
+    tables: Vec<Vec<register_tables::Table>>,
     /// By columns.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     columns: Vec<i32>,
@@ -250,73 +242,79 @@ pub(crate) struct Sums {
     levels: Vec<Vec<Levels>>,
 }
 
-impl Turned {
-    fn new(isa: Isa, form: Form, v: Rows<'_>) -> Self {
+impl TransposedBits {
+    fn new(isa: Isa, method: Method, v: BitMatrix<'_>) -> Self {
         let (rows, k) = (v.rows(), v.bits());
         let mut words = vec![0; bits::transpose_words(v)];
         bits::transpose_by_word(v, &mut words);
         let mut ones = vec![0; k];
         count(isa, &words, &mut ones);
-        let bits = match form {
-            Form::Tables => Bits::Words(words),
+        let bits = match method {
+            Method::MemoryTables => BitLayout::Words(words),
             #[cfg(all(target_arch = "x86_64", not(miri)))]
-            // SAFETY: the form is taken only where an `Isa` of this level exists, hence its features were detected.
-            Form::Bytes => Bits::Index(unsafe { bytes::index(&words, rows, k) }),
-            Form::Lists => Bits::Lists(sparse::Lists::new(isa, &words, rows, k)),
+            // SAFETY: the method is taken only where an `Isa` of this level exists, hence its features were detected.
+            Method::RegisterTables => {
+                BitLayout::Index(unsafe { register_tables::index(&words, rows, k) })
+            }
+            Method::RowLists => BitLayout::Lists(row_lists::RowLists::new(isa, &words, rows, k)),
         };
         Self { rows, ones, bits }
     }
 
     /// Makes what all pieces of a strip share, for the product of this number; a row of zeros comes before the levels.
-    fn prepare(&self, levels: &[Levels], number: usize, sums: &mut Sums) {
+    fn prepare(&self, levels: &[Levels], number: usize, sums: &mut PieceSums) {
         match self.bits {
-            Bits::Words(_) => {}
+            BitLayout::Words(_) => {}
             #[cfg(all(target_arch = "x86_64", not(miri)))]
             // SAFETY: as in `new`.
-            Bits::Index(_) => unsafe { bytes::tables(&levels[1..], nth(&mut sums.tables, number)) },
-            Bits::Lists(_) => sparse::Lists::prepare(levels, nth(&mut sums.levels, number)),
+            BitLayout::Index(_) => unsafe {
+                register_tables::tables(&levels[1..], nth(&mut sums.tables, number))
+            },
+            BitLayout::Lists(_) => row_lists::RowLists::prepare(levels, nth(&mut sums.levels, number)),
         }
     }
 
     /// sums\[i\] ← \[sums\[i\]\] ± Σ_r v_ri·level_r for some units i, counted from the first of them; the levels after a row of zeros,
     /// which have been [prepared](Self::prepare) for the product of this number, come with whether to subtract and whether to start from
-    /// zero. Calls `now_and_then(step, steps)` on its way.
+    /// zero. Calls `prefetch_hook(step, steps)` on its way.
     fn add_levels(
         &self,
         isa: Isa,
         (levels, number, negative, fresh): (&[Levels], usize, bool, bool),
         units: Range<usize>,
-        sums: &mut Sums,
-        mut now_and_then: impl FnMut(usize, usize),
+        sums: &mut PieceSums,
+        mut prefetch_hook: impl FnMut(usize, usize),
     ) {
         let words = match &self.bits {
-            Bits::Words(words) => words,
+            BitLayout::Words(words) => words,
             #[cfg(all(target_arch = "x86_64", not(miri)))]
-            Bits::Index(index) => {
+            BitLayout::Index(index) => {
                 let (tables, columns) = (&sums.tables[number], &mut sums.columns);
                 let (tables, index) = ((&tables[..], negative, fresh), (&index[..], self.rows));
                 // SAFETY: as in `new`.
-                return unsafe { bytes::add_levels(tables, index, units, columns, now_and_then) };
+                return unsafe {
+                    register_tables::add_levels(tables, index, units, columns, prefetch_hook)
+                };
             }
-            Bits::Lists(lists) => {
-                let (apart, wide) = (&sums.levels[number], first(&mut sums.wide, units.len()));
-                return lists.add(isa, (levels, apart, negative, fresh), units, wide, now_and_then);
+            BitLayout::Lists(lists) => {
+                let (padded, wide) = (&sums.levels[number], first(&mut sums.wide, units.len()));
+                return lists.add(isa, (levels, padded, negative, fresh), units, wide, prefetch_hook);
             }
         };
         let k = self.ones.len();
         let wide = first(&mut sums.wide, units.len());
         if fresh {
-            wide.fill(Wide::default());
+            wide.fill(I32x32::default());
         }
         let sign = if negative { -1 } else { 1 };
         let (table, narrow) = (first(&mut sums.table, ENTRIES), first(&mut sums.narrow, wide.len()));
         for (q, (words, levels)) in words.chunks_exact(k.max(1)).zip(levels[1..].chunks(64)).enumerate()
         {
-            now_and_then(q, self.rows.div_ceil(64));
+            prefetch_hook(q, self.rows.div_ceil(64));
             let last = 64 * (q + 1) >= self.rows;
             let flush = last || q % WORDS_PER_FLUSH == WORDS_PER_FLUSH - 1;
             let mode = Mode { fresh: q % WORDS_PER_FLUSH == 0, flush: flush.then_some(0) };
-            let mut wide_levels = [Row::default(); 64];
+            let mut wide_levels = [I16x32::default(); 64];
             for (row, levels) in wide_levels.iter_mut().zip(levels) {
                 row.0.iter_mut().zip(levels.0).for_each(|(x, level)| *x = sign * i16::from(level));
             }
@@ -328,29 +326,33 @@ impl Turned {
 
 multiversion! {
     /// Set bits of every unit.
-    fn count(words: &[u64], ones: &mut [u32]) {
+    fn count(isa: Isa, words: &[u64], ones: &mut [u32]) {
         for words in words.chunks_exact(ones.len().max(1)) {
             ones.iter_mut().zip(words).for_each(|(n, word)| *n += word.count_ones());
         }
     }
 }
 
-impl Sums {
+impl PieceSums {
     /// strip ← \[strip +\] the sums of levels in units of the product.
     fn finish(
         &self,
         isa: Isa,
-        form: Form,
+        method: Method,
         ones: &[i32],
-        line: &Line,
+        affine: &Affine,
         write: Write,
-        strip: &mut [Strip],
+        strip: &mut [F32x32],
     ) {
-        match form {
+        match method {
             #[cfg(all(target_arch = "x86_64", not(miri)))]
-            // SAFETY: as in `Turned::new`.
-            Form::Bytes => unsafe { bytes::finish(&self.columns, ones, line, write, strip) },
-            Form::Tables | Form::Lists => finish(isa, &self.wide, ones, line, write, strip),
+            // SAFETY: as in `TransposedBits::new`.
+            Method::RegisterTables => unsafe {
+                register_tables::finish(&self.columns, ones, affine, write, strip)
+            },
+            Method::MemoryTables | Method::RowLists => {
+                finish(isa, &self.wide, ones, affine, write, strip)
+            }
         }
     }
 }
@@ -363,47 +365,19 @@ fn nth<T: Default>(vector: &mut Vec<T>, n: usize) -> &mut T {
     &mut vector[n]
 }
 
-/// What turns the sums of levels in 32 columns into the product: scale · Σ levels + shift · ones + offset.
-pub(super) struct Line {
-    pub(super) scale: f32,
-    pub(super) shift: f32,
-    pub(super) offset: [f32; 32],
-}
-
-impl Line {
-    /// Of the sum of products that differ in sign only.
-    fn new(products: &[Product<'_>], column: usize) -> Self {
-        let p = &products[0];
-        let (shift, size) = p.means.range.line();
-        // A spin is 2·bit − 1.
-        let (factor, all) = if p.values == Values::Spin { (2.0, -1.0) } else { (1.0, 0.0) };
-        let mut offset = [0.0; 32];
-        for p in products {
-            let totals = &p.means.sums()[32 * column..];
-            offset.iter_mut().zip(totals).for_each(|(o, &sum)| *o += all * p.scale * sum as f32);
-        }
-        let scale = factor * p.scale.abs();
-        Self { scale: scale * size / f32::from(LEVELS), shift: scale * shift, offset }
+/// What turns the sums of levels into the sum of products that differ in sign only.
+fn affine(products: &[Product<'_>], column: usize) -> Affine {
+    let p = &products[0];
+    let (shift, size) = p.means.range.affine();
+    // A spin is 2·bit − 1.
+    let (factor, all) = if p.values == Values::Spin { (2.0, -1.0) } else { (1.0, 0.0) };
+    let mut offset = [0.0; 32];
+    for p in products {
+        let totals = &p.means.sums()[32 * column..];
+        offset.iter_mut().zip(totals).for_each(|(o, &sum)| *o += all * p.scale * sum as f32);
     }
-}
-
-multiversion! {
-    fn finish(sums: &[Wide], ones: &[i32], line: &Line, write: Write, strip: &mut [Strip]) {
-        for (i, (&ones, strip)) in ones.iter().zip(strip).enumerate() {
-            // Not for the processor, but for the compiler, which else takes eight rows at a time, by gathering.
-            prefetch(sums, i);
-            let sums = &sums[i];
-            let constant = line.shift * ones as f32;
-            let mut x = Strip::default();
-            for ((x, &sum), offset) in x.0.iter_mut().zip(&sums.0).zip(&line.offset) {
-                *x = line.scale * sum as f32 + (constant + offset);
-            }
-            match write {
-                Write::Set => *strip = x,
-                Write::Add => strip.0.iter_mut().zip(x.0).for_each(|(out, x)| *out += x),
-            }
-        }
-    }
+    let scale = factor * p.scale.abs();
+    Affine { scale: scale * size / f32::from(LEVELS), shift: scale * shift, offset }
 }
 
 #[cfg(test)]
@@ -421,11 +395,11 @@ mod tests {
             for row in v.chunks_exact_mut(bits::words(k)) {
                 *row.last_mut().unwrap() &= bits::last_mask(k);
             }
-            let v = Rows::new(&v, rows, k);
+            let v = BitMatrix::new(&v, rows, k);
             let levels: Vec<Levels> =
                 (0..=rows).map(|r| Levels(std::array::from_fn(|c| if r == 0 { 0 } else { (at(32 * r + c) % 64) as u8 }))).collect();
-            let line = Line { scale: 0.3, shift: -0.7, offset: std::array::from_fn(|c| c as f32) };
-            let mut want = vec![Strip([-1.0; 32]); k];
+            let affine = Affine { scale: 0.3, shift: -0.7, offset: std::array::from_fn(|c| c as f32) };
+            let mut want = vec![F32x32([-1.0; 32]); k];
             let ones: Vec<i32> = (0..k as i32).map(|i| i % 7 - 3).collect();
             for (i, want) in want.iter_mut().enumerate() {
                 let mut sums = [0; 32];
@@ -433,25 +407,25 @@ mod tests {
                 rows.for_each(|r| (0..32).for_each(|c| sums[c] += i32::from(levels[1 + r].0[c])));
                 // The levels once more, in columns that have changed places, are subtracted.
                 let sums = std::array::from_fn::<_, 32, _>(|c| sums[c] - sums[31 - c]);
-                let constant = line.shift * ones[i] as f32;
-                (0..32).for_each(|c| want.0[c] += line.scale * sums[c] as f32 + (constant + c as f32));
+                let constant = affine.shift * ones[i] as f32;
+                (0..32).for_each(|c| want.0[c] += affine.scale * sums[c] as f32 + (constant + c as f32));
             }
             let mirrored: Vec<Levels> =
                 levels.iter().map(|row| Levels(std::array::from_fn(|c| row.0[31 - c]))).collect();
-            for (isa, form) in Isa::all().into_iter().flat_map(|isa| [Form::Lists, Form::dense(isa)].map(|form| (isa, form))) {
-                let (mut sums, turned) = (Sums::default(), Turned::new(isa, form, v));
-                turned.prepare(&levels, 1, &mut sums);
-                turned.prepare(&mirrored, 0, &mut sums);
-                let mut got = vec![Strip([-1.0; 32]); k];
-                for (i, got) in got.chunks_mut(form.piece(k)).enumerate() {
-                    let from = i * form.piece(k);
+            for (isa, method) in Isa::all().into_iter().flat_map(|isa| [Method::RowLists, Method::dense(isa)].map(|method| (isa, method))) {
+                let (mut sums, transposed) = (PieceSums::default(), TransposedBits::new(isa, method, v));
+                transposed.prepare(&levels, 1, &mut sums);
+                transposed.prepare(&mirrored, 0, &mut sums);
+                let mut got = vec![F32x32([-1.0; 32]); k];
+                for (i, got) in got.chunks_mut(method.piece(k)).enumerate() {
+                    let from = i * method.piece(k);
                     let rows = from..from + got.len();
                     let (first, second) = ((&levels[..], 1, false, true), (&mirrored[..], 0, true, false));
-                    turned.add_levels(isa, first, rows.clone(), &mut sums, |_, _| ());
-                    turned.add_levels(isa, second, rows.clone(), &mut sums, |_, _| ());
-                    sums.finish(isa, form, &ones[rows], &line, Write::Add, got);
+                    transposed.add_levels(isa, first, rows.clone(), &mut sums, |_, _| ());
+                    transposed.add_levels(isa, second, rows.clone(), &mut sums, |_, _| ());
+                    sums.finish(isa, method, &ones[rows], &affine, Write::Add, got);
                 }
-                prop_assert!(got == want, "{form:?} on {}", isa.name());
+                prop_assert!(got == want, "{method:?} on {}", isa.name());
             }
         }
     }

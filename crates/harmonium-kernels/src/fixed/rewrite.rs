@@ -5,37 +5,37 @@
 //! contributes is kept until all strips are there.
 
 use super::Side;
-use super::plan::{Column, TILE, Units, Walk, ZERO, load, turn};
-use super::quantise::Half;
-use super::vector::Row;
+use super::plan::{Planner, StripStats, TILE, TileSums, ZERO, load_tile, transpose_tile};
+use super::quantise::DirectedWeights;
 use crate::isa::{Isa, multiversion};
 use crate::prefetch::prefetch;
 use crate::strip::{Columns, map_tasks, split_columns};
+use crate::x32::I16x32;
 
-/// What every square of weights contributes to the backward direction: all squares of a strip side by side.
+/// What every square of weights contributes to the backward direction: all tiles of a strip side by side.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Squares(Vec<Units>);
+pub(super) struct BackwardTiles(Vec<TileSums>);
 
 /// Takes over the new weights of 32 columns.
 #[derive(Debug)]
 pub struct Rounder<'a> {
     scale: f32,
-    forward: &'a mut [Row],
+    forward: &'a mut [I16x32],
     plan: &'a mut [u8],
-    column: &'a mut Column,
+    column: &'a mut StripStats,
     spin: bool,
     /// The strip on its side: a row for each square.
-    backward: Columns<'a, Row>,
-    squares: &'a mut [Units],
-    walk: Walk,
+    backward: Columns<'a, I16x32>,
+    tiles: &'a mut [TileSums],
+    planner: Planner,
     /// Rows so far.
     rows: usize,
 }
 
 pub(super) fn rounders<'a>(
-    forward: &'a mut Half,
-    backward: &'a mut Half,
-    squares: &'a mut Squares,
+    forward: &'a mut DirectedWeights,
+    backward: &'a mut DirectedWeights,
+    tiles: &'a mut BackwardTiles,
     s: i32,
 ) -> Option<Vec<Rounder<'a>>> {
     let (a, b) = (forward.source, backward.source);
@@ -47,23 +47,23 @@ pub(super) fn rounders<'a>(
         return None;
     }
     let across = rows.div_ceil(TILE);
-    squares.0.resize(n.div_ceil(TILE) * across, Units::NONE);
+    tiles.0.resize(n.div_ceil(TILE) * across, TileSums::NONE);
     // Strips that are never given leave a plan that nobody trusts.
-    forward.columns.fill(Column { overflow: true, ..Column::default() });
+    forward.columns.fill(StripStats { overflow: true, ..StripStats::default() });
     let strips = forward.weights.chunks_mut(rows).zip(forward.plan.chunks_mut(blocks));
     let strips = strips.zip(&mut forward.columns).zip(split_columns(&mut backward.weights, n, TILE));
-    let rounder = |((((forward, plan), column), backward), squares)| Rounder {
+    let rounder = |((((forward, plan), column), backward), tiles)| Rounder {
         scale: (s as f32).exp2(),
         forward,
         plan,
         column,
         spin: matches!(a, Side::Spin(_)),
         backward,
-        squares,
-        walk: Walk::new(),
+        tiles,
+        planner: Planner::new(),
         rows: 0,
     };
-    Some(strips.zip(squares.0.chunks_mut(across)).map(rounder).collect())
+    Some(strips.zip(tiles.0.chunks_mut(across)).map(rounder).collect())
 }
 
 impl Rounder<'_> {
@@ -83,60 +83,60 @@ impl Rounder<'_> {
         let (isa, width) = (Isa::detect(), self.backward.width());
         assert!(self.rows.is_multiple_of(TILE), "rewrite: rows in pieces of 32");
         assert!(rows.iter().all(|row| row.len() == width), "rewrite: rows as long as the strip is wide");
-        take(isa, isa, rows, self);
+        take(isa, rows, self);
         self.rows += rows.len();
         if self.rows == self.forward.len() {
-            let walk = std::mem::replace(&mut self.walk, Walk::new());
-            *self.column = walk.finish(self.spin, self.scale, self.plan);
+            let planner = std::mem::replace(&mut self.planner, Planner::new());
+            *self.column = planner.finish(self.spin, self.scale, self.plan);
         }
     }
 }
 
 multiversion! {
-    fn take(level: Isa, rows: &[&[f32]], to: &mut Rounder<'_>) {
-        let (mut tile, mut turned, mut units) = ([ZERO; TILE], [ZERO; TILE], Units::NONE);
+    fn take(isa: Isa, rows: &[&[f32]], to: &mut Rounder<'_>) {
+        let (mut tile, mut transposed, mut units) = ([ZERO; TILE], [ZERO; TILE], TileSums::NONE);
         let (all, scale) = (to.forward.len(), to.scale);
         let out = &mut to.forward[to.rows..][..rows.len()];
         for (t, (rows, out)) in rows.chunks(TILE).zip(out.chunks_mut(TILE)).enumerate() {
-            load(level, rows, &mut tile);
-            units.round(level, &tile, scale, out);
-            to.walk.units(&units);
+            load_tile(isa, rows, &mut tile);
+            units.round(isa, &tile, scale, out);
+            to.planner.units(&units);
             let square = to.rows / TILE + t;
-            turn(level, &tile, &mut turned);
-            to.squares[square].round(level, &turned, scale, to.backward.row(square));
+            transpose_tile(isa, &tile, &mut transposed);
+            to.tiles[square].round(isa, &transposed, scale, to.backward.row(square));
             let done = to.rows + t * TILE + rows.len();
-            let block = Half::rows_per_block(Side::Binary(0));
+            let block = DirectedWeights::rows_per_block(Side::Binary(0));
             if done.is_multiple_of(block) || done == all {
-                to.walk.end_block((done - 1) / block, to.plan);
+                to.planner.end_block((done - 1) / block, to.plan);
             }
         }
     }
 }
 
-/// Plans the backward direction from its squares.
-pub(super) fn finish(backward: &mut Half, squares: &Squares, s: i32) {
+/// Plans the backward direction from its tiles.
+pub(super) fn finish(backward: &mut DirectedWeights, tiles: &BackwardTiles, s: i32) {
     let (blocks, spin) = (backward.blocks_per_column(), matches!(backward.source, Side::Spin(_)));
     let across = backward.columns.len();
-    let per_block = Half::rows_per_block(backward.source) / TILE;
+    let per_block = DirectedWeights::rows_per_block(backward.source) / TILE;
     let isa = Isa::detect();
     let columns: Vec<_> = backward.columns.iter_mut().zip(backward.plan.chunks_mut(blocks)).collect();
-    map_tasks(columns, squares.0.len() * 16, |c, (column, plan)| {
-        *column = plan_column(isa, &squares.0[c..], across, per_block, spin, (s as f32).exp2(), plan);
+    map_tasks(columns, tiles.0.len() * 16, |c, (column, plan)| {
+        *column = plan_column(isa, &tiles.0[c..], across, per_block, spin, (s as f32).exp2(), plan);
     });
 }
 
 multiversion! {
-    /// The plan of one block of columns, whose squares lie `across` apart.
-    fn plan_column(squares: &[Units], across: usize, per_block: usize, spin: bool, scale: f32, plan: &mut [u8]) -> Column {
-        let mut walk = Walk::new();
+    /// The plan of one block of columns, whose tiles lie `across` apart.
+    fn plan_column(isa: Isa, tiles: &[TileSums], across: usize, per_block: usize, spin: bool, scale: f32, plan: &mut [u8]) -> StripStats {
+        let mut planner = Planner::new();
         for block in 0..plan.len() {
             let first = block * per_block * across;
-            for units in squares[first..].iter().step_by(across).take(per_block) {
-                walk.units(units);
+            for units in tiles[first..].iter().step_by(across).take(per_block) {
+                planner.units(units);
             }
-            walk.end_block(block, plan);
+            planner.end_block(block, plan);
         }
-        walk.finish(spin, scale, plan)
+        planner.finish(spin, scale, plan)
     }
 }
 

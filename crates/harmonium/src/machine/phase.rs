@@ -2,7 +2,7 @@
 
 use super::{Machine, Parameters};
 use crate::{Bits, Real};
-use harmonium_kernels::bits::{Rows, Values};
+use harmonium_kernels::bits::{BitMatrix, Values};
 use harmonium_kernels::fixed::{self, Product, Write};
 use ndarray::Array2;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub(super) struct Outer {
 
 impl Outer {
     fn product(&self) -> Product<'_> {
-        let v = Rows::new(self.v.words(), self.v.rows(), self.v.cols());
+        let v = BitMatrix::new(self.v.words(), self.v.rows(), self.v.cols());
         Product { v, values: self.values, means: &self.means, scale: self.scale }
     }
 

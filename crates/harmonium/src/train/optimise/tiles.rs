@@ -111,7 +111,7 @@ struct Arrays<'a, T> {
 /// Some rows of a strip, with the difference of the phases just made.
 struct Slab<'a, 'b, T> {
     first_row: usize,
-    difference: &'a [fixed::Strip],
+    difference: &'a [fixed::F32x32],
     /// All moments of the positive phase, where they are not in the difference yet.
     positive: Option<&'a [T]>,
     old: &'a [T],

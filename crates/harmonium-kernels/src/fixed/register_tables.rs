@@ -7,9 +7,10 @@
 
 #![cfg(all(target_arch = "x86_64", not(miri)))]
 
-use super::outer::{Line, Strip, Write};
-use super::vector::Levels;
+use super::finish::{Affine, Write};
+use super::transpose::transpose_16x16;
 use crate::scratch::first;
+use crate::x32::{F32x32, Levels};
 use std::arch::x86_64::*;
 use std::ops::Range;
 
@@ -76,13 +77,13 @@ pub(super) fn tables(levels: &[Levels], out: &mut Vec<Table>) {
     let parts = levels.len().div_ceil(SIDE * TABLES);
     let out = first(out, parts * 32 * TABLES);
     for (levels, out) in levels.chunks(SIDE * TABLES).zip(out.chunks_exact_mut(32 * TABLES)) {
-        part(levels, out);
+        chunk_tables(levels, out);
     }
 }
 
 #[inline]
 #[target_feature(enable = "avx2,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
-fn part(levels: &[Levels], out: &mut [Table]) {
+fn chunk_tables(levels: &[Levels], out: &mut [Table]) {
     // Entry e of group g takes level 4g + b where bit b of e is set; an index of 0x80 gives zero.
     let pick: [[u8; 64]; 4] = std::array::from_fn(|b| {
         std::array::from_fn(|i| if i >> b & 1 == 1 { (4 * (i / 16) + b) as u8 } else { 0x80 })
@@ -96,7 +97,7 @@ fn part(levels: &[Levels], out: &mut [Table]) {
             padded[..rows.len()].copy_from_slice(rows);
             &padded
         });
-        for (half, columns) in turned(square).iter().enumerate() {
+        for (half, columns) in transpose_16x32(square).iter().enumerate() {
             for (c, &levels) in columns.iter().enumerate() {
                 let all = _mm512_broadcast_i32x4(levels);
                 let [a, b, c_, d] = pick.map(|pick| _mm512_shuffle_epi8(all, pick));
@@ -112,7 +113,7 @@ fn part(levels: &[Levels], out: &mut [Table]) {
 /// Sixteen rows of 32 columns, on their side: the sixteen levels of each column, in two halves of sixteen columns.
 #[inline]
 #[target_feature(enable = "avx2,avx512f,avx512bw,avx512dq,avx512vl")]
-fn turned(square: &[Levels; SIDE]) -> [[__m128i; SIDE]; 2] {
+fn transpose_16x32(square: &[Levels; SIDE]) -> [[__m128i; SIDE]; 2] {
     let half = |h: usize| {
         // SAFETY: sixteen of the 32 bytes of a row, h < 2.
         let mut x: [__m128i; SIDE] =
@@ -132,14 +133,14 @@ fn turned(square: &[Levels; SIDE]) -> [[__m128i; SIDE]; 2] {
 
 /// sums\[c·u + i\] ← \[sums\[c·u + i\]\] ± Σ_r v_ri·level_rc for 32 columns and some units i, counted from the first of them: v by
 /// the index of its bits with the number of its rows, the levels by their [`tables`] with whether to subtract and whether to
-/// start from zero; u is the number of units, filled up to whole tiles. Calls `now_and_then(step, steps)` on its way.
+/// start from zero; u is the number of units, filled up to whole tiles. Calls `prefetch_hook(step, steps)` on its way.
 #[target_feature(enable = "avx2,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vnni")]
 pub(super) fn add_levels(
     (table, negative, fresh): (&[Table], bool, bool),
     (index, rows): (&[Index], usize),
     units: Range<usize>,
     sums: &mut Vec<i32>,
-    mut now_and_then: impl FnMut(usize, usize),
+    mut prefetch_hook: impl FnMut(usize, usize),
 ) {
     assert!(units.start.is_multiple_of(SIDE) && units.len() <= UNITS);
     let (all, tiles) = (rows.div_ceil(SIDE), units.len().div_ceil(SIDE));
@@ -158,7 +159,7 @@ pub(super) fn add_levels(
             let tables = [&table[c * TABLES..][..here], &table[(c + 1) * TABLES..][..here]];
             let (left, right) = sums[c * units..(c + 2) * units].split_at_mut(units);
             let index = &index[part * TABLES..];
-            now_and_then(16 * part + c / 2, 16 * parts);
+            prefetch_hook(16 * part + c / 2, 16 * parts);
             macro_rules! pair_of {
                 ($($n:literal)*) => {
                     match tiles {
@@ -219,10 +220,10 @@ fn pair<const N: usize>(
 /// Turns sums by columns, as `add_levels` leaves them, and gives them the units of the product: the same operations as
 /// `outer::finish`.
 #[target_feature(enable = "avx2,avx512f,avx512bw,avx512dq,avx512vl")]
-pub(super) fn finish(sums: &[i32], ones: &[i32], line: &Line, write: Write, strip: &mut [Strip]) {
+pub(super) fn finish(sums: &[i32], ones: &[i32], affine: &Affine, write: Write, strip: &mut [F32x32]) {
     let stride = ones.len().next_multiple_of(SIDE);
     assert!(sums.len() >= 32 * stride && strip.len() == ones.len());
-    let scale = _mm512_set1_ps(line.scale);
+    let scale = _mm512_set1_ps(affine.scale);
     for (tile, (ones, strip)) in ones.chunks(SIDE).zip(strip.chunks_mut(SIDE)).enumerate() {
         for half in 0..2 {
             // SAFETY: sixteen sums of column 16·half + r < 32, from a multiple of sixteen below `stride` on.
@@ -230,9 +231,9 @@ pub(super) fn finish(sums: &[i32], ones: &[i32], line: &Line, write: Write, stri
                 _mm512_loadu_si512(sums.as_ptr().add((SIDE * half + r) * stride + SIDE * tile).cast())
             });
             // SAFETY: sixteen of 32 columns.
-            let offset = unsafe { _mm512_loadu_ps(line.offset.as_ptr().add(SIDE * half)) };
-            for ((row, &ones), column) in strip.iter_mut().zip(ones).zip(turned_32(square)) {
-                let constant = _mm512_set1_ps(line.shift * ones as f32);
+            let offset = unsafe { _mm512_loadu_ps(affine.offset.as_ptr().add(SIDE * half)) };
+            for ((row, &ones), column) in strip.iter_mut().zip(ones).zip(transpose_16x16(square)) {
+                let constant = _mm512_set1_ps(affine.shift * ones as f32);
                 let x = _mm512_mul_ps(scale, _mm512_cvtepi32_ps(column));
                 let x = _mm512_add_ps(x, _mm512_add_ps(constant, offset));
                 // SAFETY: as above.
@@ -247,37 +248,4 @@ pub(super) fn finish(sums: &[i32], ones: &[i32], line: &Line, write: Write, stri
             }
         }
     }
-}
-
-/// A square of 16 × 16 numbers on its side: pairs, fours, then the four quarters of a register.
-#[inline]
-#[target_feature(enable = "avx512f")]
-pub(super) fn turned_32(x: [__m512i; SIDE]) -> [__m512i; SIDE] {
-    let (mut t, mut u, mut out) = (x, x, x);
-    for i in (0..SIDE).step_by(2) {
-        t[i] = _mm512_unpacklo_epi32(x[i], x[i + 1]);
-        t[i + 1] = _mm512_unpackhi_epi32(x[i], x[i + 1]);
-    }
-    for i in (0..SIDE).step_by(4) {
-        u[i] = _mm512_unpacklo_epi64(t[i], t[i + 2]);
-        u[i + 1] = _mm512_unpackhi_epi64(t[i], t[i + 2]);
-        u[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
-        u[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
-    }
-    // Quarter q of u[4p + c] holds column 4q + c of rows 4p…4p+3.
-    const EVEN: i32 = 0b10_00_10_00;
-    const ODD: i32 = 0b11_01_11_01;
-    for c in 0..4 {
-        let (a, b) = (
-            _mm512_shuffle_i32x4(u[c], u[4 + c], EVEN),
-            _mm512_shuffle_i32x4(u[8 + c], u[12 + c], EVEN),
-        );
-        out[c] = _mm512_shuffle_i32x4(a, b, EVEN);
-        out[8 + c] = _mm512_shuffle_i32x4(a, b, ODD);
-        let (a, b) =
-            (_mm512_shuffle_i32x4(u[c], u[4 + c], ODD), _mm512_shuffle_i32x4(u[8 + c], u[12 + c], ODD));
-        out[4 + c] = _mm512_shuffle_i32x4(a, b, EVEN);
-        out[12 + c] = _mm512_shuffle_i32x4(a, b, ODD);
-    }
-    out
 }
