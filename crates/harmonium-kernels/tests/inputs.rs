@@ -3,7 +3,8 @@
 mod common;
 
 use common::Source;
-use harmonium_kernels::{Codes, Real, bits, reference};
+use harmonium_kernels::fixed::{Side, States};
+use harmonium_kernels::{Codes, Real, bits, reference, transpose};
 use proptest::prelude::*;
 
 fn close<T: Real>(a: &[T], b: &[T], tolerance: f64) {
@@ -78,12 +79,40 @@ fn bits_as_reals_and_column_sums() {
             f32::add_column_sums(&out, Some(&wts), &mut weighted);
         }
         for j in 0..n {
-            let spin = |r: usize| if bits::get(x.row(r), j) { 1.0 } else { -1.0 };
+            let spin = |r: usize| reference::value(Side::Spin(n), States::Bits(x), r, j);
             assert!((0..rows).all(|r| f64::from(out[r * n + j]) == spin(r)));
-            assert_eq!(sums[j], 1.0 + (0..rows).map(spin).sum::<f64>());
-            let want: f64 = (0..rows).map(|r| wts[r] * spin(r)).sum();
-            assert!((weighted[j] - want).abs() < 1e-12);
+            assert_eq!(sums[j], 1.0 + reference::column_sum(&out, n, &vec![1.0; rows], j));
+            assert!((weighted[j] - reference::column_sum(&out, n, &wts, j)).abs() < 1e-12);
         }
+    }
+}
+
+proptest! {
+    /// Each matrix by rows or by columns, with or without what was there.
+    #[test]
+    fn dense_products(seed: u64, m in 0usize..20, n in 0usize..20, k in 0usize..20, by_columns in 0u8..8, beta in prop::sample::select(vec![0.0, -0.5])) {
+        let mut s = Source(seed);
+        let (a, b, start): (Vec<f64>, Vec<f64>, Vec<f64>) = (s.reals(m * k), s.reals(k * n), s.reals(m * n));
+        let strides = |bit: u8, rows: usize, columns: usize| if by_columns >> bit & 1 == 1 { (1, rows) } else { (columns, 1) };
+        let (sa, sb, sc) = (strides(0, m, k), strides(1, k, n), strides(2, m, n));
+        let mut c = if beta == 0.0 { vec![f64::NAN; m * n] } else { start.clone() };
+        f64::gemm((m, n, k), 1.5, (&a, sa.0, sa.1), (&b, sb.0, sb.1), beta, (&mut c, sc.0, sc.1));
+        for i in 0..m {
+            for j in 0..n {
+                let (x, y) = (|i: usize, l: usize| a[i * sa.0 + l * sa.1], |l: usize, j: usize| b[l * sb.0 + j * sb.1]);
+                let at = i * sc.0 + j * sc.1;
+                let want = 1.5 * reference::product(k, x, y, (i, j)) + if beta == 0.0 { 0.0 } else { beta * start[at] };
+                prop_assert!((c[at] - want).abs() < 1e-12);
+            }
+        }
+    }
+
+    #[test]
+    fn transposes(k in 0usize..40, n in 0usize..40) {
+        let w: Vec<u32> = (0..(k * n) as u32).collect();
+        let mut out = vec![0; k * n];
+        transpose(&w, k, n, &mut out);
+        prop_assert_eq!(out, reference::transpose(&w, k, n));
     }
 }
 

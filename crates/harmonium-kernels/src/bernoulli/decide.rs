@@ -49,6 +49,11 @@ pub(crate) fn margin(x: i16, r: u16) -> i16 {
     (high(exponential(x), !r) as i16).wrapping_sub((r >> 1) as i16)
 }
 
+/// Whether 16 bits decide about a unit with this rounded logit.
+pub(crate) fn is_decided(x: i16, r: u16) -> bool {
+    margin(x, r).wrapping_abs() > UNDECIDED
+}
+
 // 1/(1+e) = G0 − e(G1 − e(G2 − e(G3 − e·G4))) in 16-bit fractions, fitted so that σ is within 10⁻⁴ everywhere.
 const G: [u16; 5] = [65388, 63176, 52392, 29543, 7711];
 

@@ -19,7 +19,7 @@ use crate::scratch::{self, Taken};
 use crate::stream::{Key, Stream};
 use crate::x32::{Levels, WIDTH};
 use decide::{Decide, Logits, Random};
-pub(crate) use decide::{LEVELS, level};
+pub(crate) use decide::{LEVELS, is_decided, level};
 use rand::rand_core::Rng;
 use std::cell::Cell;
 
@@ -44,6 +44,18 @@ impl Noise {
         assert!(columns < 1 << 16 && rows < 1 << 16, "batch too large for its streams");
         let key = Key { block: (rows as u32) << 16 | columns as u32, ..key };
         Self { lanes: Lanes::new(key.hash()), rest: Stream::new(key) }
+    }
+
+    /// The leading 16 bits of the next row.
+    pub(crate) fn leading(&mut self) -> Random {
+        let mut row = [[0; WIDTH]];
+        self.lanes.fill(&mut row);
+        row[0]
+    }
+
+    /// 52 further bits, as a fraction.
+    pub(crate) fn more(&mut self) -> f64 {
+        more(&mut self.rest)
     }
 }
 
@@ -92,6 +104,11 @@ unsafe fn sample_rows<D: Decide, S: Source>(source: &S, noise: &mut Noise, out: 
     }
 }
 
+#[inline(always)]
+fn more(rest: &mut Stream) -> f64 {
+    (rest.next_u64() >> 12) as f64 * 2f64.powi(-52)
+}
+
 /// Decides the undecided units with 52 more random bits each.
 #[cold]
 #[inline(never)]
@@ -106,8 +123,7 @@ fn decide_with_more_bits(
     while undecided != 0 {
         let c = undecided.trailing_zeros() as usize;
         undecided &= undecided - 1;
-        let more = (rest.next_u64() >> 12) as f64 * 2f64.powi(-52);
-        let u = (f64::from(r[c]) + more) * 2f64.powi(-16);
+        let u = (f64::from(r[c]) + more(rest)) * 2f64.powi(-16);
         // The value that the rounded logit makes less likely, as in the 16-bit decision.
         let sign = if x[c] < 0 { 1.0 } else { -1.0 };
         let less_likely = u < math::f64::sigmoid(sign * exact(c));

@@ -5,6 +5,8 @@ use super::plan::max_or_nan;
 use super::quantise::DirectedWeights;
 use super::rewrite::{self, BackwardTiles, Rounder};
 use crate::isa::Isa;
+use crate::strip::map_tasks;
+use crate::x32::WIDTH;
 
 /// The largest bound on the error of a logit, in nats, up to which fixed-point fields are
 /// [trusted](Coupling::is_trusted).
@@ -73,21 +75,28 @@ impl Coupling {
         coupling
     }
 
-    /// Takes over new weights, row-major (units of `a`) × (units of `b`). Allocates nothing.
+    /// Takes over new weights, row-major (units of `a`) × (units of `b`).
     ///
     /// The step depends on these weights only, never on earlier ones.
     ///
     /// # Panics
     /// If the length does not fit.
     pub fn refresh(&mut self, w: &[f32]) {
-        let weights = self.forward.source.units() * self.backward.source.units();
-        assert_eq!(w.len(), weights, "refresh: weights do not fit the layers");
+        let (rows, n) = (self.forward.source.units(), self.backward.source.units());
+        assert_eq!(w.len(), rows * n, "refresh: weights do not fit the layers");
         let isa = Isa::detect();
         // The largest block sum in nats is the same whatever step it was measured with (scaling by powers of
         // two is exact), so a second pass happens only when the step changes.
         loop {
-            self.forward.quantise(isa, w, false, self.s);
-            self.backward.quantise(isa, w, true, self.s);
+            if let Some(rounders) = self.rewrite() {
+                map_tasks(rounders, rows * n, |strip, mut rounder| {
+                    rounder.take_all(w, n, WIDTH * strip)
+                });
+                rewrite::finish(&mut self.backward, &self.tiles, self.s);
+            } else {
+                self.forward.quantise(isa, w, false, self.s);
+                self.backward.quantise(isa, w, true, self.s);
+            }
             if self.adopt_step() {
                 break;
             }
@@ -170,4 +179,113 @@ fn finest_fitting_step(preferred: i32, largest: f32) -> i32 {
         s -= 1;
     }
     s
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::plan::{EMPTY, FLUSH};
+    use super::*;
+    use crate::reference::{extreme_sums, rounded_weight, transpose};
+    use crate::stream::mix;
+    use proptest::prelude::*;
+
+    fn side(kind: u32, n: usize) -> Side {
+        match kind {
+            0 => Side::Binary(n),
+            1 => Side::Spin(n),
+            _ => Side::Potts { sites: n.div_ceil(7), q: 5 },
+        }
+    }
+
+    /// Of a third of the strips, every third weight is zero; strips of one block of 64 columns are zero altogether.
+    fn weights(seed: u64, n: usize, len: usize, size: i32) -> Vec<f32> {
+        let at = |i: usize| mix(mix(seed) ^ i as u64) as f64 / 2f64.powi(64);
+        let weight = |i: usize| {
+            let strip = mix(seed ^ (i % n / 32) as u64) % 3;
+            let zero = strip == 0 && i.is_multiple_of(3) || strip == 1 && i / n / 64 == 1;
+            if zero { 0.0 } else { ((at(i) - 0.4) * 2f64.powi(size)) as f32 }
+        };
+        (0..len).map(weight).collect()
+    }
+
+    /// Weights as bits of a layer: the part of a block of rows.
+    fn part(source: Side, rows: usize) -> Side {
+        match source {
+            Side::Binary(_) | Side::Spin(_) => Side::Binary(rows),
+            Side::Potts { q, .. } => Side::Potts { sites: rows / q, q },
+        }
+    }
+
+    /// One direction against its weights, row-major (units of its source) × n: every rounded weight and total, the bound on
+    /// the error, and that no sum within a run leaves 16 bits.
+    fn check(half: &DirectedWeights, w: &[f32], s: i32) -> Result<f64, TestCaseError> {
+        let (rows, n) = (half.source.units(), half.n);
+        let (mut bound, mut largest) = (0f64, 0f64);
+        for j in 0..n {
+            let steps = |i: usize| f64::from(w[i * n + j]) * f64::from(s).exp2();
+            let rounded = |i: usize| f64::from(rounded_weight(w[i * n + j], s));
+            for i in 0..rows {
+                let stored = half.weights[j / WIDTH * rows + i].0[j % WIDTH];
+                prop_assert_eq!(stored, rounded_weight(w[i * n + j], s));
+            }
+            let total: f64 = (0..rows).map(rounded).sum();
+            prop_assert_eq!(f64::from(half.totals(j / WIDTH)[j % WIDTH]), total);
+            let (low, high) = extreme_sums(half.source, |i| steps(i) - rounded(i));
+            bound = bound.max(high).max(-low);
+            let (mut at, mut run) = (0, (0.0, 0.0));
+            for (flags, block) in half.blocks(j / WIDTH) {
+                let here = part(half.source, block.len());
+                let (low, high) = extreme_sums(here, |i| steps(at + i));
+                largest = largest.max(high).max(-low);
+                let (low, high) = extreme_sums(here, |i| rounded(at + i));
+                at += block.len();
+                if flags & EMPTY != 0 {
+                    prop_assert_eq!((low, high), (0.0, 0.0));
+                    continue;
+                }
+                run = (run.0 + low, run.1 + high);
+                prop_assert!(run.0 >= -32768.0 && run.1 <= 32767.0, "{run:?}");
+                if flags & FLUSH != 0 {
+                    run = (0.0, 0.0);
+                }
+            }
+        }
+        let got = f64::from(half.error());
+        let tolerance = 0.01 * bound + 1e-4 * largest + 1e-3;
+        prop_assert!(got >= bound * (1.0 - 1e-6) && got <= bound + tolerance, "{got}, exactly {bound}");
+        Ok(largest * f64::from(-s).exp2())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(96))]
+        #[test]
+        fn weights_are_rounded_and_planned(seed: u64, k in 1usize..200, n in 1usize..150, kinds in 0u32..9, size in -6i32..2) {
+            let (a, b) = (side(kinds % 3, k), side(kinds / 3, n));
+            let (k, n) = (a.units(), b.units());
+            let w = weights(seed, n, k * n, size);
+            let mut coupling = Coupling::new(a, b);
+            coupling.refresh(&w);
+            let s = coupling.s;
+            let largest = check(&coupling.forward, &w, s)?.max(check(&coupling.backward, &transpose(&w, k, n), s)?);
+            prop_assert_eq!(s, finest_fitting_step(preferred_step(a, b), largest as f32));
+        }
+
+        /// Large weights change the step and break runs.
+        #[test]
+        fn a_rewrite_gives_what_a_refresh_gives(seed: u64, k in 1usize..200, n in 1usize..150, spins in 0u32..4, size in -6i32..6, piece in 1usize..4) {
+            let (a, b) = (side(spins % 2, k), side(spins / 2, n));
+            let w = weights(seed, n, k * n, size);
+            let (mut want, mut got) = (Coupling::new(a, b), Coupling::new(a, b));
+            want.refresh(&w);
+            got.refresh(&vec![0.01; k * n]);
+            for (c, mut rounder) in got.rewrite().expect("no Potts layer").into_iter().enumerate() {
+                let (j, width) = (WIDTH * c, WIDTH.min(n - WIDTH * c));
+                let rows: Vec<&[f32]> = (0..k).map(|i| &w[i * n + j..][..width]).collect();
+                rows.chunks(32 * piece).for_each(|rows| rounder.take(rows));
+            }
+            got.rewritten(&w);
+            prop_assert!(got == want);
+            prop_assert!(got.error_bound() == want.error_bound());
+        }
+    }
 }

@@ -10,7 +10,7 @@ use super::quantise::DirectedWeights;
 use crate::isa::{Isa, multiversion};
 use crate::prefetch::prefetch;
 use crate::strip::{Columns, map_tasks, split_columns};
-use crate::x32::I16x32;
+use crate::x32::{I16x32, WIDTH};
 
 /// What every square of weights contributes to the backward direction: all tiles of a strip side by side.
 #[derive(Clone, Debug, Default)]
@@ -75,6 +75,23 @@ impl Rounder<'_> {
         prefetch(square, i % TILE);
     }
 
+    /// All rows of the strip that starts at column `j` of the row-major `w` with rows of `n` weights.
+    pub(super) fn take_all(&mut self, w: &[f32], n: usize, j: usize) {
+        let width = self.backward.width();
+        for first in (0..self.forward.len()).step_by(TILE) {
+            let here = TILE.min(self.forward.len() - first);
+            let mut rows: [&[f32]; TILE] = [&[]; TILE];
+            for (i, row) in rows[..here].iter_mut().enumerate() {
+                let at = (first + i) * n + j;
+                *row = &w[at..at + width];
+                // The same row of the next tile.
+                prefetch(w, at + TILE * n);
+                prefetch(w, at + TILE * n + WIDTH / 2);
+            }
+            self.take(&rows[..here]);
+        }
+    }
+
     /// The next rows of the strip: a multiple of 32 of them, unless they are the last.
     ///
     /// # Panics
@@ -137,39 +154,5 @@ multiversion! {
             planner.end_block(block, plan);
         }
         planner.finish(spin, scale, plan)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::Coupling;
-    use super::*;
-    use crate::stream::mix;
-    use proptest::prelude::*;
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
-        /// Large weights change the step and break runs; half of the strips are zero.
-        #[test]
-        fn strips_give_what_a_refresh_gives(seed: u64, k in 1usize..200, n in 1usize..150, spins in 0u32..4, size in -6i32..6, piece in 1usize..4) {
-            let side = |spin: bool, n| if spin { Side::Spin(n) } else { Side::Binary(n) };
-            let (a, b) = (side(spins & 1 == 1, k), side(spins & 2 == 2, n));
-            let at = |i: usize| mix(mix(seed) ^ i as u64) as f64 / 2f64.powi(64);
-            let w: Vec<f32> = (0..k * n).map(|i| {
-                let zero = mix(seed ^ (i % n / 32) as u64).is_multiple_of(2) && i.is_multiple_of(3);
-                if zero { 0.0 } else { ((at(i) - 0.4) * 2f64.powi(size)) as f32 }
-            }).collect();
-            let (mut want, mut got) = (Coupling::new(a, b), Coupling::new(a, b));
-            want.refresh(&w);
-            got.refresh(&vec![0.01; k * n]);
-            for (c, mut rounder) in got.rewrite().expect("no Potts layer").into_iter().enumerate() {
-                let (j, width) = (32 * c, 32.min(n - 32 * c));
-                let rows: Vec<&[f32]> = (0..k).map(|i| &w[i * n + j..][..width]).collect();
-                rows.chunks(32 * piece).for_each(|rows| rounder.take(rows));
-            }
-            got.rewritten(&w);
-            prop_assert!(got == want);
-            prop_assert!(got.error_bound() == want.error_bound());
-        }
     }
 }

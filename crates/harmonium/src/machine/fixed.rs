@@ -133,7 +133,9 @@ impl<T: Real> Machine<T> {
             }
             let direction = if from == c.ends().0 { fixed.forward() } else { fixed.backward() };
             let states = match (x, self.layer(from).kind()) {
-                (Batch::Bits(b), _) => fixed::States::Bits(BitMatrix::new(b.words(), b.rows(), b.cols())),
+                (Batch::Bits(b), _) => {
+                    fixed::States::Bits(BitMatrix::new(b.words(), b.rows(), b.cols()))
+                }
                 (Batch::Codes(x), Kind::Potts { q }) => {
                     let codes = x.as_slice().expect("codes are in standard layout");
                     fixed::States::Codes(Codes::new(codes, x.ncols(), q as usize))
