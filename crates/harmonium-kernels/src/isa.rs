@@ -138,7 +138,8 @@ macro_rules! multiversion {
             ]
             body $(::<$K>)? ($isa, $($arg),*),
             body $(::<$K>)? ($isa, $($arg),*),
-            body $(::<$K>)? ($isa, $($arg),*)
+            body $(::<$K>)? ($isa, $($arg),*);
+            avx512 $(::<$K>)? ($isa, $($arg),*)
         }
     };
     ($(#[$attr:meta])* $vis:vis fn $name:ident ($isa:ident: $Isa:ty $(, $arg:ident: $ty:ty)* $(,)?)
@@ -152,6 +153,7 @@ macro_rules! multiversion {
             ]
             body($isa, $($arg),*),
             body($isa, $($arg),*),
+            body($isa, $($arg),*);
             $by_hand($($arg),*)
         }
     };
@@ -165,12 +167,13 @@ macro_rules! multiversion {
             // SAFETY: this is evaluated in a function that has the features of the set.
             unsafe { $body::<$($family)::+::Avx2 $(, $K)? $(, $S)?>($($arg),*) },
             // SAFETY: as above.
-            unsafe { $body::<$($family)::+::Avx512 $(, $K)? $(, $S)?>($($arg),*) }
+            unsafe { $body::<$($family)::+::Avx512 $(, $K)? $(, $S)?>($($arg),*) };
+            avx512 $(::<$K>)? ($isa, $($arg),*)
         }
     };
     (@define [$($head:tt)*] [$(const $K:ident: $Kt:ty)?] [$($S:ident: $bound:path)?]
      ($isa:ident: $Isa:ty, $($arg:ident: $ty:ty,)*) [$($ret:tt)*] [$($items:tt)*]
-     $portable:expr, $avx2:expr, $avx512:expr) => {
+     $portable:expr, $avx2:expr, $avx512:expr; $($call_avx512:tt)*) => {
         #[allow(clippy::too_many_arguments)]
         $($head)* $(<const $K: $Kt>)? $(<$S: $bound>)? ($isa: $Isa, $($arg: $ty),*) $($ret)* {
             $($items)*
@@ -180,8 +183,8 @@ macro_rules! multiversion {
             fn avx2 $(<const $K: $Kt>)? $(<$S: $bound>)?
                 ($isa: $Isa, $($arg: $ty),*) $($ret)* { $avx2 }
             #[cfg(all(target_arch = "x86_64", not(miri)))]
-            #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512vpopcntdq,avx512vbmi,avx512vbmi2,avx512vnni")]
-            #[allow(clippy::too_many_arguments, unused_variables)]
+            #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512vpopcntdq")]
+            #[allow(clippy::too_many_arguments, unused_variables, dead_code)]
             fn avx512 $(<const $K: $Kt>)? $(<$S: $bound>)?
                 ($isa: $Isa, $($arg: $ty),*) $($ret)* { $avx512 }
             match $isa.level() {
@@ -191,7 +194,7 @@ macro_rules! multiversion {
                 $crate::isa::Level::Avx2 => unsafe { avx2 $(::<$K>)? ($isa, $($arg),*) },
                 // SAFETY: as above.
                 #[cfg(all(target_arch = "x86_64", not(miri)))]
-                $crate::isa::Level::Avx512 => unsafe { avx512 $(::<$K>)? ($isa, $($arg),*) },
+                $crate::isa::Level::Avx512 => unsafe { $($call_avx512)* },
             }
         }
     };
