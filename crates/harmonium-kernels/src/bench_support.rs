@@ -1,4 +1,4 @@
-//! What the benches measure against, and what they measure the machine with. Not part of the API.
+//! For the benches: the dense baseline, and probes of the limits of the processor. Not part of the API.
 
 use crate::bernoulli;
 use crate::isa::{Isa, multiversion};

@@ -106,16 +106,16 @@ macro_rules! slices {
                 /// Softmax of each group of `q`, in place; shifted by the maximum, so it cannot overflow.
                 pub(crate) fn softmax(isa: Isa, x: &mut [$t], q: usize) {
                     for x in x.chunks_exact_mut(q * (BUFFER / q).max(1)) {
-                        softmax_part(x, q);
+                        softmax_chunk(x, q);
                     }
                     let n = x.len();
                     let whole = n - n % (q * (BUFFER / q).max(1));
-                    softmax_part(&mut x[whole..], q);
+                    softmax_chunk(&mut x[whole..], q);
                 }
             }
 
             #[inline(always)]
-            fn softmax_part(x: &mut [$t], q: usize) {
+            fn softmax_chunk(x: &mut [$t], q: usize) {
                 shift_by_max(x, q);
                 for x in x.iter_mut() {
                     *x = math::$t::exp(*x);

@@ -30,7 +30,7 @@ pub trait Real:
     fn f64(self) -> f64;
     /// The slice itself when the type is `f32`: the fixed-point engine has no other.
     fn as_f32(x: &[Self]) -> Option<&[f32]>;
-    /// The way back.
+    /// The inverse of [`Real::as_f32`].
     fn from_f32(x: &[f32]) -> Option<&[Self]>;
     /// As [`Real::as_f32`], to be written.
     fn as_f32_mut(x: &mut [Self]) -> Option<&mut [f32]>;

@@ -32,7 +32,7 @@ impl<'a, T> Strips<'a, T> {
     }
 }
 
-/// Some neighbouring columns of a row-major matrix, to be written while others write the others.
+/// Some adjacent columns of a row-major matrix, which one thread writes while other threads write other columns.
 #[derive(Debug)]
 pub struct Columns<'a, T> {
     data: *mut T,
@@ -46,7 +46,7 @@ pub struct Columns<'a, T> {
 unsafe impl<T: Send> Send for Columns<'_, T> {}
 
 impl<T> Columns<'_, T> {
-    /// Asks for the cache lines of row `i`, if there is one, to be read or written soon.
+    /// Prefetches the cache lines of row `i`, if there is one.
     #[inline(always)]
     pub fn prefetch(&self, i: usize) {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -109,21 +109,21 @@ pub fn split_columns<T>(matrix: &mut [T], n: usize, width: usize) -> Vec<Columns
     (0..n).step_by(width).map(strip).collect()
 }
 
-/// Gives every part to `task` with its number, on the current rayon pool when there is work for more than one thread.
+/// Calls `task(i, items[i])` for every item, on the current rayon pool when there is work for more than one thread.
 pub(crate) fn map_tasks<S: Send, R: Send>(
-    parts: Vec<S>,
+    items: Vec<S>,
     work: usize,
     task: impl Fn(usize, S) -> R + Send + Sync,
 ) -> Vec<R> {
     use rayon::prelude::*;
-    if parts.len() > 1 && is_worth_a_thread(work) {
-        parts.into_par_iter().enumerate().map(|(i, part)| task(i, part)).collect()
+    if items.len() > 1 && is_worth_a_thread(work) {
+        items.into_par_iter().enumerate().map(|(i, item)| task(i, item)).collect()
     } else {
-        parts.into_iter().enumerate().map(|(i, part)| task(i, part)).collect()
+        items.into_iter().enumerate().map(|(i, item)| task(i, item)).collect()
     }
 }
 
-/// Whether so many vector operations cost more than the waking of a thread.
+/// Whether so many vector operations take longer than waking a thread.
 fn is_worth_a_thread(work: usize) -> bool {
     // About 10 µs: two wake-ups of a sleeping worker.
     const WORTH_A_THREAD: usize = 1 << 15;

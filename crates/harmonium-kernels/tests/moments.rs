@@ -148,16 +148,14 @@ proptest! {
             assert_eq!(all.len(), first);
             all.extend_from_slice(strip);
         });
-        for i in 0..k {
-            for j in 0..n {
-                let want: f64 = products.iter().map(|p| {
-                    let bit = |r: usize, i: usize| value(Side::Binary(k), States::Bits(p.v), r, i);
-                    let rounded = |r: usize, j: usize| f64::from(p.means.rounded(r, j));
-                    f64::from(p.scale) * reference::outer(rows, bit, rounded, (i, j))
-                }).sum();
-                let got = f64::from(strips[j / WIDTH][i].0[j % WIDTH]);
-                prop_assert!((got - want).abs() <= 1e-5 * (1.0 + rows as f64), "{i}, {j}: {got}, {want}");
-            }
+        for (i, j) in (0..k).flat_map(|i| (0..n).map(move |j| (i, j))) {
+            let want: f64 = products.iter().map(|p| {
+                let bit = |r: usize, i: usize| value(Side::Binary(k), States::Bits(p.v), r, i);
+                let rounded = |r: usize, j: usize| f64::from(p.means.rounded(r, j));
+                f64::from(p.scale) * reference::outer(rows, bit, rounded, (i, j))
+            }).sum();
+            let got = f64::from(strips[j / WIDTH][i].0[j % WIDTH]);
+            prop_assert!((got - want).abs() <= 1e-5 * (1.0 + rows as f64), "{i}, {j}: {got}, {want}");
         }
     }
 }

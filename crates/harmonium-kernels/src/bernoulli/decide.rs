@@ -1,4 +1,4 @@
-//! The 16-bit decision of a Bernoulli draw: 32 units at a time, with a mark on the few it leaves undecided.
+//! The 16-bit decision of a Bernoulli draw: 32 units at a time, with a mask of the few that it leaves undecided.
 //!
 //! A unit with logit x ∈ 2^-11·ℤ (16 bits) takes its less likely value when u < σ(−|x|), which is
 //! u < e^{−|x|}(1−u). Both sides are computed in units of 2^-15 from the first 16 bits r of u:
@@ -62,7 +62,7 @@ const G: [u16; 5] = [65388, 63176, 52392, 29543, 7711];
 fn probability(x: i16) -> u16 {
     let e = exponential(x) << 1;
     let g = G[..4].iter().rfold(G[4], |g, &c| c.wrapping_sub(high(e, g)));
-    // σ(−|x|), and all its bits turned over is 1 − it.
+    // σ(−|x|); its complement in all bits is 1 − σ(−|x|).
     let less_likely = high(e, g);
     less_likely ^ !(x >> 15) as u16
 }

@@ -3,7 +3,7 @@
 //! Columns are cut into blocks of 32 and rows into blocks of [`STREAM_ROWS`], whatever the number of threads;
 //! each pair of blocks draws from the stream of its own key, so samples do not depend on the threads.
 //! A draw is a comparison of a uniform number u with σ of the logit: its leading 16 bits are compared for
-//! 32 units at once ([`decide`]), and where they do not decide_with_more_bits the matter, u gets 52 more bits and the
+//! 32 units at once ([`decide`]), and where they do not decide, u gets 52 more bits and the
 //! comparison is made in f64. The result is that of the comparison in f64 in every case.
 
 mod decide;

@@ -61,7 +61,7 @@ impl Direction<'_> {
 }
 
 impl Coupling {
-    /// Room for the weights between `a` and `b`; all zero until [`Coupling::refresh`].
+    /// A coupling between `a` and `b` with all weights zero until [`Coupling::refresh`].
     pub fn new(a: Side, b: Side) -> Self {
         let mut coupling = Self {
             forward: DirectedWeights::new(a, b.units()),
@@ -75,7 +75,7 @@ impl Coupling {
         coupling
     }
 
-    /// Takes over new weights, row-major (units of `a`) × (units of `b`).
+    /// Rounds new weights, row-major (units of `a`) × (units of `b`).
     ///
     /// The step depends on these weights only, never on earlier ones.
     ///
@@ -103,7 +103,7 @@ impl Coupling {
         }
     }
 
-    /// Whether the weights have been rounded to the step that they ask for; takes that step otherwise.
+    /// Sets the step that the weights require; whether it is the one they have been rounded with.
     fn adopt_step(&mut self) -> bool {
         let preferred = preferred_step(self.forward.source, self.backward.source);
         let s = finest_fitting_step(preferred, self.forward.largest().max(self.backward.largest()));
@@ -111,9 +111,9 @@ impl Coupling {
         std::mem::replace(&mut self.s, s) == s
     }
 
-    /// Takes over new weights in strips of 32 columns, one [`Rounder`] for each, which may work on different threads; then call
-    /// [`Coupling::rewritten`]. The result is that of [`Coupling::refresh`], for which weights in the cache need not be read
-    /// again. `None` if an end is a Potts layer.
+    /// Rounds new weights in strips of 32 columns, with one [`Rounder`] per strip, which may run on different threads; call
+    /// [`Coupling::rewritten`] when all rows have been given. The result is that of [`Coupling::refresh`], without another
+    /// pass over the weights. `None` if an end is a Potts layer.
     pub fn rewrite(&mut self) -> Option<Vec<Rounder<'_>>> {
         rewrite::rounders(&mut self.forward, &mut self.backward, &mut self.tiles, self.s)
     }
@@ -173,7 +173,7 @@ fn preferred_step(a: Side, b: Side) -> i32 {
 
 /// The finest step not beyond `preferred` with which the largest block sum fits 16 bits.
 fn finest_fitting_step(preferred: i32, largest: f32) -> i32 {
-    // 200 steps of room for the rounding of up to 384 weights.
+    // A margin of 200 steps for the rounding of up to 384 weights.
     let mut s = preferred;
     while s > 0 && largest * (s as f32).exp2() + 200.0 > 32766.0 {
         s -= 1;
@@ -197,7 +197,7 @@ mod tests {
         }
     }
 
-    /// Of a third of the strips, every third weight is zero; strips of one block of 64 columns are zero altogether.
+    /// In a third of the strips every third weight is zero, in another third all weights from inputs 64 to 127.
     fn weights(seed: u64, n: usize, len: usize, size: i32) -> Vec<f32> {
         let at = |i: usize| mix(mix(seed) ^ i as u64) as f64 / 2f64.powi(64);
         let weight = |i: usize| {
@@ -208,8 +208,8 @@ mod tests {
         (0..len).map(weight).collect()
     }
 
-    /// Weights as bits of a layer: the part of a block of rows.
-    fn part(source: Side, rows: usize) -> Side {
+    /// The inputs of one block of rows. Spins are summed as bits, their constant is added once.
+    fn block_side(source: Side, rows: usize) -> Side {
         match source {
             Side::Binary(_) | Side::Spin(_) => Side::Binary(rows),
             Side::Potts { q, .. } => Side::Potts { sites: rows / q, q },
@@ -234,7 +234,7 @@ mod tests {
             bound = bound.max(high).max(-low);
             let (mut at, mut run) = (0, (0.0, 0.0));
             for (flags, block) in half.blocks(j / WIDTH) {
-                let here = part(half.source, block.len());
+                let here = block_side(half.source, block.len());
                 let (low, high) = extreme_sums(here, |i| steps(at + i));
                 largest = largest.max(high).max(-low);
                 let (low, high) = extreme_sums(here, |i| rounded(at + i));

@@ -1,4 +1,4 @@
-//! What a layer receives, and the loop over blocks of columns and rows that sums it.
+//! The field on a layer, and the loop over strips and chunks of rows that sums it.
 
 use super::Side;
 use super::input::{Block, Input, States};
@@ -159,8 +159,8 @@ impl<'a> Field<'a> {
         let half = input.direction.half;
         let spin = matches!(half.source, Side::Spin(_));
         let step = f64::from(-input.direction.s).exp2();
-        let worth = self.factor() * step * if spin { 2.0 } else { 1.0 };
-        if worth * STEPS_PER_NAT != 1.0 || !half.is_narrow(column) {
+        let step_in_nats = self.factor() * step * if spin { 2.0 } else { 1.0 };
+        if step_in_nats * STEPS_PER_NAT != 1.0 || !half.is_narrow(column) {
             return None;
         }
         let mut bias = I16x32::default();

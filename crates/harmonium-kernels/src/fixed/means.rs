@@ -1,4 +1,4 @@
-//! Conditional means as small integers: the form in which moments take them.
+//! Conditional means as small integers, from which moments are computed.
 //!
 //! Means are rounded to one of 64 levels between the two values of a unit, so that four rows add up within a byte.
 //! Rounding is dithered with a different threshold for every row and column, evenly spread over the rows, so that it
@@ -117,7 +117,7 @@ impl Means {
     }
 }
 
-/// The memory is kept for the next means: to clear it would cost more than to make some of them.
+/// The memory is kept for the next means: clearing new memory would cost more than computing some of them.
 impl Drop for Means {
     fn drop(&mut self) {
         let rounded = std::mem::take(&mut self.rounded);
@@ -133,7 +133,7 @@ pub(super) struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// The place of `rows` rows of one block of columns, the first of which is `first`.
+    /// The output of `rows` rows of one strip, from row `first` on.
     ///
     /// # Safety
     /// No two tasks may ask for the same block and chunk.

@@ -37,22 +37,24 @@ pub struct Product<'a> {
 }
 
 thread_local! {
-    /// The sums of a piece of a strip, and what they amount to.
+    /// The integer sums of a piece of a strip, and the piece as reals.
     static PIECE: Cell<(PieceSums, Vec<F32x32>)> = Cell::default();
 }
 
-/// Gives `f(j, i, strip, part)` rows i… of columns j…j+31 of the sum of the products, a strip in pieces of some whole
-/// multiples of 32 rows (but for the last) from the first on, with one of the `parts` for each strip; columns from n on
-/// mean nothing. Strips are made on the threads of the current pool. Returns the parts.
+/// Computes the sum of the products in strips of 32 columns, on the threads of the current pool, and hands each strip to
+/// `f` in pieces: `f(j, i, rows, state)` gets rows i… of columns j…j+31, where `state` is the element of `states` that
+/// belongs to the strip. Pieces come in order and have a multiple of 32 rows, except for the last. Columns from n on
+/// hold no meaningful values. Returns the states.
 ///
-/// While a piece is being multiplied, `prefetch_hook(part, i)` may ask for the memory that `f` will need for its row i: the rows of a
-/// strip lie too far padded for the processor to see them coming, and asking in between costs no time.
+/// While a piece is being multiplied, `prefetch_hook(state, i)` is called for each of its rows i, to prefetch the memory
+/// that `f` will need: the rows of a strip lie too far apart for the hardware prefetcher, and the multiplication itself
+/// leaves the memory system idle.
 ///
 /// # Panics
-/// If there is no product, the shapes do not fit, or there are more or fewer parts than strips.
+/// If there is no product, the shapes do not fit, or `states` has not one element per strip.
 pub fn map_strips<S: Send>(
     products: &[Product<'_>],
-    parts: Vec<S>,
+    states: Vec<S>,
     prefetch_hook: impl Fn(&S, usize) + Send + Sync,
     f: impl Fn(usize, usize, &[F32x32], &mut S) + Send + Sync,
 ) -> Vec<S> {
@@ -61,7 +63,7 @@ pub fn map_strips<S: Send>(
         assert_eq!((p.v.bits(), p.means.n), (k, n), "moments: products of other shapes");
         assert_eq!(p.means.rows, p.v.rows(), "moments: other numbers of rows");
     }
-    assert_eq!(parts.len(), n.div_ceil(WIDTH), "moments: one part for each strip");
+    assert_eq!(states.len(), n.div_ceil(WIDTH), "moments: one state for each strip");
     let isa = Isa::detect();
     let rows: usize = products.iter().map(|p| p.v.rows()).sum();
     let (method, combinable) = (Method::of(isa, products), combinable(products));
@@ -70,7 +72,7 @@ pub fn map_strips<S: Send>(
         map_tasks(products.to_vec(), rows * k / 2, |_, p| TransposedBits::new(isa, method, p.v));
     let ones: Vec<_> =
         combinable.iter().map(|set| ones(&products[set.clone()], &transposed[set.clone()])).collect();
-    map_tasks(parts, rows * k * n / 160, |column, mut part| {
+    map_tasks(states, rows * k * n / 160, |column, mut state| {
         let mut buffers = scratch::take(&PIECE);
         let (sums, strip) = &mut *buffers;
         let strip = first(strip, piece.min(k));
@@ -91,15 +93,15 @@ pub fn map_strips<S: Send>(
                         // A share of the rows for each step of each product.
                         let all = products.len() * steps;
                         let at = |step: usize| first + rows.len() * (i * steps + step) / all;
-                        (at(step)..at(step + 1)).for_each(|row| prefetch_hook(&part, row));
+                        (at(step)..at(step + 1)).for_each(|row| prefetch_hook(&state, row));
                     });
                 }
                 sums.finish(isa, method, &ones[rows.clone()], affine, write, strip);
                 write = Write::Add;
             }
-            f(WIDTH * column, first, strip, &mut part);
+            f(WIDTH * column, first, strip, &mut state);
         }
-        part
+        state
     })
 }
 
@@ -174,7 +176,7 @@ enum Method {
 }
 
 impl Method {
-    /// The fastest.
+    /// The fastest for these products.
     fn of(isa: Isa, products: &[Product<'_>]) -> Self {
         let set: usize = products.iter().map(|p| count_all(isa, p.v.data()) as usize).sum();
         let bits: usize = products.iter().map(|p| p.v.rows() * p.v.bits()).sum();
@@ -252,8 +254,8 @@ impl TransposedBits {
         let bits = match method {
             Method::MemoryTables => BitLayout::Words(words),
             #[cfg(all(target_arch = "x86_64", not(miri)))]
-            // SAFETY: the method is taken only where an `Isa` of this level exists, hence its features were detected.
             Method::RegisterTables => {
+                // SAFETY: the method is taken only where an `Isa` of this level exists, hence its features were detected.
                 BitLayout::Index(unsafe { register_tables::index(&words, rows, k) })
             }
             Method::RowLists => BitLayout::Lists(row_lists::RowLists::new(isa, &words, rows, k)),
@@ -261,7 +263,7 @@ impl TransposedBits {
         Self { rows, ones, bits }
     }
 
-    /// Makes what all pieces of a strip share, for the product of this number; a row of zeros comes before the levels.
+    /// Prepares what all pieces of a strip share, for product `number`; a row of zeros comes before the levels.
     fn prepare(&self, levels: &[Levels], number: usize, sums: &mut PieceSums) {
         match self.bits {
             BitLayout::Words(_) => {}
@@ -274,9 +276,9 @@ impl TransposedBits {
         }
     }
 
-    /// sums\[i\] ← \[sums\[i\]\] ± Σ_r v_ri·level_r for some units i, counted from the first of them; the levels after a row of zeros,
-    /// which have been [prepared](Self::prepare) for the product of this number, come with whether to subtract and whether to start from
-    /// zero. Calls `prefetch_hook(step, steps)` on its way.
+    /// sums\[i\] ← \[sums\[i\]\] ± Σ_r v_ri·level_r for some units i, counted from the first of them. The tuple holds the levels
+    /// (after a row of zeros; [prepared](Self::prepare) before), the number of the product, whether to subtract, and whether
+    /// to start from zero. Calls `prefetch_hook(step, steps)` between steps.
     fn add_levels(
         &self,
         isa: Isa,
@@ -357,7 +359,7 @@ impl PieceSums {
     }
 }
 
-/// Element `n` of a vector that is made longer if need be.
+/// Element `n` of a vector, which is extended if it is shorter.
 fn nth<T: Default>(vector: &mut Vec<T>, n: usize) -> &mut T {
     if vector.len() <= n {
         vector.resize_with(n + 1, T::default);
@@ -389,7 +391,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
-        fn every_form_gives_the_same_products(seed: u64, rows in 0usize..1200, k in 1usize..300) {
+        fn every_method_gives_the_same_products(seed: u64, rows in 0usize..1200, k in 1usize..300) {
             let at = |i: usize| mix(mix(seed) ^ i as u64);
             let mut v: Vec<u64> = (0..rows * bits::words(k)).map(at).collect();
             for row in v.chunks_exact_mut(bits::words(k)) {
@@ -405,7 +407,7 @@ mod tests {
                 let mut sums = [0; 32];
                 let rows = (0..rows).filter(|&r| v.row(r)[i / 64] >> (i % 64) & 1 == 1);
                 rows.for_each(|r| (0..32).for_each(|c| sums[c] += i32::from(levels[1 + r].0[c])));
-                // The levels once more, in columns that have changed places, are subtracted.
+                // The levels with their columns reversed are subtracted.
                 let sums = std::array::from_fn::<_, 32, _>(|c| sums[c] - sums[31 - c]);
                 let constant = affine.shift * ones[i] as f32;
                 (0..32).for_each(|c| want.0[c] += affine.scale * sums[c] as f32 + (constant + c as f32));

@@ -1,4 +1,4 @@
-//! What is made of a field: samples, means, logits.
+//! What is computed from a field: samples, means, logits.
 
 use super::Side;
 use super::field::{Field, Sums};

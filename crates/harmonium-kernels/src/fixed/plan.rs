@@ -1,4 +1,4 @@
-//! The planner over the weights of 32 columns that rounds them and plans their sums.
+//! Rounding of weights, tile by tile, and the overflow plan: where the 16-bit sums of a strip are added to 32-bit ones.
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod x86;
@@ -26,7 +26,7 @@ pub(super) const TILE: usize = 32;
 
 pub(super) const ZERO: F32x32 = F32x32([0.0; 32]);
 
-/// What rounding found out about 32 columns.
+/// What the 32 columns of a strip need to know about their rounded weights.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct StripStats {
     /// Σ_i ŵ_i, which the sum over spins needs.
@@ -319,7 +319,7 @@ mod tests {
             let portable = run(Isa::all()[0]);
             for isa in Isa::all() {
                 let (out, facts) = run(isa);
-                // The payload of a NaN is nobody's business.
+                // NaNs may have different payloads.
                 prop_assert!(odd == 3 || (out == portable.0 && facts == portable.1), "{}", isa.name());
                 let nan = |facts: &[[u32; 32]]| facts.iter().flatten().filter(|x| f32::from_bits(**x).is_nan()).count();
                 prop_assert_eq!(nan(&facts), nan(&portable.1));

@@ -1,5 +1,6 @@
-//! One direction of a coupling in 16 bits: rounding of the weights, the plan that keeps 16-bit sums from
-//! overflowing, and the bound on what rounding does to the fields.
+//! One direction of a coupling in 16 bits: the rounded weights, the plan that keeps 16-bit sums from
+//! overflowing, and the bound on what rounding does to the fields. The loop that rounds is here for couplings with a Potts
+//! layer, and in `rewrite.rs` for all others.
 //!
 //! Weights are stored as `round(w·2^s)` in blocks of 32 columns, all rows of a block of columns together.
 //! Rows are summed in blocks (a 64-bit word, or some Potts sites). For every column the largest and the
@@ -133,8 +134,8 @@ impl WeightStrip<'_> {
                     prefetch(row, TILE + 16);
                 }
                 for r in (0..whole(here)).step_by(4) {
-                    let part = |i: usize| -> &[f32; 4] { rows[i][r..r + 4].try_into().expect("four") };
-                    let square = transpose_4x4(part(0), part(1), part(2), part(3));
+                    let four = |i: usize| -> &[f32; 4] { rows[i][r..r + 4].try_into().expect("four") };
+                    let square = transpose_4x4(four(0), four(1), four(2), four(3));
                     for (tile, row) in tile[r..r + 4].iter_mut().zip(&square) {
                         tile.0[c..c + 4].copy_from_slice(row);
                     }

@@ -18,7 +18,7 @@ use std::ops::Range;
 const SIDE: usize = 16;
 /// Most tiles whose sums stay in registers, for two columns.
 const TILES: usize = 10;
-/// Most units whose sums are made in one go.
+/// Most units whose sums are computed at once.
 pub(crate) const UNITS: usize = SIDE * TILES;
 /// Tables of a column that are used in one go: the indices of `TILES` tiles then fill 20 KB of the first-level cache.
 const TABLES: usize = 32;
@@ -74,8 +74,8 @@ pub(super) fn index(words: &[u64], rows: usize, k: usize) -> Vec<Index> {
 /// counting as zero.
 #[target_feature(enable = "avx2,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 pub(super) fn tables(levels: &[Levels], out: &mut Vec<Table>) {
-    let parts = levels.len().div_ceil(SIDE * TABLES);
-    let out = first(out, parts * 32 * TABLES);
+    let chunks = levels.len().div_ceil(SIDE * TABLES);
+    let out = first(out, chunks * 32 * TABLES);
     for (levels, out) in levels.chunks(SIDE * TABLES).zip(out.chunks_exact_mut(32 * TABLES)) {
         chunk_tables(levels, out);
     }
@@ -110,7 +110,7 @@ fn chunk_tables(levels: &[Levels], out: &mut [Table]) {
     }
 }
 
-/// Sixteen rows of 32 columns, on their side: the sixteen levels of each column, in two halves of sixteen columns.
+/// The transpose of sixteen rows of 32 columns: the sixteen levels of each column, in two halves of sixteen columns.
 #[inline]
 #[target_feature(enable = "avx2,avx512f,avx512bw,avx512dq,avx512vl")]
 fn transpose_16x32(square: &[Levels; SIDE]) -> [[__m128i; SIDE]; 2] {
@@ -118,7 +118,7 @@ fn transpose_16x32(square: &[Levels; SIDE]) -> [[__m128i; SIDE]; 2] {
         // SAFETY: sixteen of the 32 bytes of a row, h < 2.
         let mut x: [__m128i; SIDE] =
             std::array::from_fn(|r| unsafe { _mm_loadu_si128(square[r].0.as_ptr().add(16 * h).cast()) });
-        // Four rounds of the perfect shuffle of rows r and r + 8 turn the square.
+        // Four rounds of the perfect shuffle of rows r and r + 8 transpose 16 × 16 bytes.
         for _ in 0..4 {
             let y = x;
             for r in 0..8 {
@@ -133,7 +133,7 @@ fn transpose_16x32(square: &[Levels; SIDE]) -> [[__m128i; SIDE]; 2] {
 
 /// sums\[c·u + i\] ← \[sums\[c·u + i\]\] ± Σ_r v_ri·level_rc for 32 columns and some units i, counted from the first of them: v by
 /// the index of its bits with the number of its rows, the levels by their [`tables`] with whether to subtract and whether to
-/// start from zero; u is the number of units, filled up to whole tiles. Calls `prefetch_hook(step, steps)` on its way.
+/// start from zero; u is the number of units, rounded up to whole tiles. Calls `prefetch_hook(step, steps)` between steps.
 #[target_feature(enable = "avx2,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vnni")]
 pub(super) fn add_levels(
     (table, negative, fresh): (&[Table], bool, bool),
@@ -151,20 +151,20 @@ pub(super) fn add_levels(
         sums.fill(0);
     }
     let sign = if negative { -1 } else { 1 };
-    let parts = all.div_ceil(TABLES);
-    for part in 0..parts {
-        let here = TABLES.min(all - part * TABLES);
-        let table = &table[part * 32 * TABLES..][..32 * TABLES];
+    let chunks = all.div_ceil(TABLES);
+    for chunk in 0..chunks {
+        let here = TABLES.min(all - chunk * TABLES);
+        let table = &table[chunk * 32 * TABLES..][..32 * TABLES];
         for c in (0..32).step_by(2) {
             let tables = [&table[c * TABLES..][..here], &table[(c + 1) * TABLES..][..here]];
             let (left, right) = sums[c * units..(c + 2) * units].split_at_mut(units);
-            let index = &index[part * TABLES..];
-            prefetch_hook(16 * part + c / 2, 16 * parts);
+            let index = &index[chunk * TABLES..];
+            prefetch_hook(16 * chunk + c / 2, 16 * chunks);
             macro_rules! pair_of {
                 ($($n:literal)*) => {
                     match tiles {
                         0 => {}
-                        $($n => pair::<$n>(tables, index, all, (sign, fresh && part == 0), [left, right]),)*
+                        $($n => pair::<$n>(tables, index, all, (sign, fresh && chunk == 0), [left, right]),)*
                         _ => unreachable!("at most {TILES} tiles"),
                     }
                 };
@@ -217,8 +217,8 @@ fn pair<const N: usize>(
     }
 }
 
-/// Turns sums by columns, as `add_levels` leaves them, and gives them the units of the product: the same operations as
-/// `outer::finish`.
+/// Transposes the sums of `add_levels`, which are by columns, and converts them to reals with the operations of
+/// `super::finish::finish`.
 #[target_feature(enable = "avx2,avx512f,avx512bw,avx512dq,avx512vl")]
 pub(super) fn finish(sums: &[i32], ones: &[i32], affine: &Affine, write: Write, strip: &mut [F32x32]) {
     let stride = ones.len().next_multiple_of(SIDE);

@@ -1,8 +1,8 @@
-//! New weights taken over strip by strip, while an update has them in the cache.
+//! Rounding of new weights strip by strip, while an update has them in the cache.
 //!
-//! A strip of 32 columns is a block of columns of the forward direction, and is planned as it comes. Of the backward direction
-//! it holds 32 inputs of every block of columns: each square of 32 × 32 weights is rounded on its side too, and what it
-//! contributes is kept until all strips are there.
+//! A strip of 32 columns of W is one strip of the forward direction, whose overflow plan is made as its rows arrive. For the
+//! backward direction it holds 32 inputs of every strip: each tile of 32 × 32 weights is transposed and rounded as well, and
+//! the sums of its columns are kept until all strips have been rounded; [`finish`] then makes the backward plan.
 
 use super::Side;
 use super::plan::{Planner, StripStats, TILE, TileSums, ZERO, load_tile, transpose_tile};
@@ -12,11 +12,11 @@ use crate::prefetch::prefetch;
 use crate::strip::{Columns, map_tasks, split_columns};
 use crate::x32::{I16x32, WIDTH};
 
-/// What every square of weights contributes to the backward direction: all tiles of a strip side by side.
+/// The column sums of every transposed tile, from which the backward direction is planned; tiles of a strip are adjacent.
 #[derive(Clone, Debug, Default)]
 pub(super) struct BackwardTiles(Vec<TileSums>);
 
-/// Takes over the new weights of 32 columns.
+/// Rounds the new weights of one strip of 32 columns, for both directions.
 #[derive(Debug)]
 pub struct Rounder<'a> {
     scale: f32,
@@ -24,11 +24,11 @@ pub struct Rounder<'a> {
     plan: &'a mut [u8],
     column: &'a mut StripStats,
     spin: bool,
-    /// The strip on its side: a row for each square.
+    /// The transposed strip: one row per tile.
     backward: Columns<'a, I16x32>,
     tiles: &'a mut [TileSums],
     planner: Planner,
-    /// Rows so far.
+    /// Rows rounded so far.
     rows: usize,
 }
 
@@ -48,7 +48,7 @@ pub(super) fn rounders<'a>(
     }
     let across = rows.div_ceil(TILE);
     tiles.0.resize(n.div_ceil(TILE) * across, TileSums::NONE);
-    // Strips that are never given leave a plan that nobody trusts.
+    // Marked untrusted: a strip that is never rounded must not be sampled from.
     forward.columns.fill(StripStats { overflow: true, ..StripStats::default() });
     let strips = forward.weights.chunks_mut(rows).zip(forward.plan.chunks_mut(blocks));
     let strips = strips.zip(&mut forward.columns).zip(split_columns(&mut backward.weights, n, TILE));
@@ -67,12 +67,12 @@ pub(super) fn rounders<'a>(
 }
 
 impl Rounder<'_> {
-    /// Asks for the cache lines that row `i` will be written to soon.
+    /// Prefetches the cache lines that row `i` will be written to.
     #[inline(always)]
     pub fn prefetch(&self, i: usize) {
         prefetch(self.forward, i);
-        let square = self.backward.get(i / TILE);
-        prefetch(square, i % TILE);
+        let tile = self.backward.get(i / TILE);
+        prefetch(tile, i % TILE);
     }
 
     /// All rows of the strip that starts at column `j` of the row-major `w` with rows of `n` weights.
@@ -118,9 +118,9 @@ multiversion! {
             load_tile(isa, rows, &mut tile);
             units.round(isa, &tile, scale, out);
             to.planner.units(&units);
-            let square = to.rows / TILE + t;
+            let number = to.rows / TILE + t;
             transpose_tile(isa, &tile, &mut transposed);
-            to.tiles[square].round(isa, &transposed, scale, to.backward.row(square));
+            to.tiles[number].round(isa, &transposed, scale, to.backward.row(number));
             let done = to.rows + t * TILE + rows.len();
             let block = DirectedWeights::rows_per_block(Side::Binary(0));
             if done.is_multiple_of(block) || done == all {
@@ -130,7 +130,7 @@ multiversion! {
     }
 }
 
-/// Plans the backward direction from its tiles.
+/// Makes the overflow plan of the backward direction from its tiles.
 pub(super) fn finish(backward: &mut DirectedWeights, tiles: &BackwardTiles, s: i32) {
     let (blocks, spin) = (backward.blocks_per_column(), matches!(backward.source, Side::Spin(_)));
     let across = backward.columns.len();

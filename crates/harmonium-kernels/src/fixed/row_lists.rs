@@ -1,7 +1,7 @@
 //! Sums of levels over the rows in which a unit is set, one row after another: for states with few set bits.
 //!
 //! Every unit has the list of its rows. Four rows of levels add up within a byte, so lists are read in fours, filled up with a
-//! row of zeros. Units are taken in the order of the lengths of their lists, so that the processor foresees where each ends.
+//! row of zeros. Units are taken in the order of the lengths of their lists, so that the branch at the end of each is predicted.
 
 use super::means::WORDS_PER_FLUSH;
 use super::vector::{self, Vector};
@@ -28,7 +28,7 @@ pub(super) struct RowLists {
     rows: usize,
     pieces: usize,
     /// For each [`ROWS_PER_CHUNK`] rows, for each piece.
-    parts: Vec<ListPiece>,
+    lists: Vec<ListPiece>,
 }
 
 /// The lists of the units of a piece.
@@ -50,13 +50,13 @@ struct Group {
 impl RowLists {
     /// The lists of `k` units over `rows` rows from their words (`words[r·k + i]`).
     pub(super) fn new(isa: Isa, words: &[u64], rows: usize, k: usize) -> Self {
-        let mut parts = Vec::new();
+        let mut lists = Vec::new();
         for words in words.chunks(k.max(1) * ROWS_PER_CHUNK / 64) {
             for first in (0..k).step_by(UNITS) {
-                parts.push(ListPiece::new(isa, words, k, first..k.min(first + UNITS)));
+                lists.push(ListPiece::new(isa, words, k, first..k.min(first + UNITS)));
             }
         }
-        Self { rows, pieces: k.div_ceil(UNITS), parts }
+        Self { rows, pieces: k.div_ceil(UNITS), lists }
     }
 
     /// Where there are more than [`ROWS_PER_CHUNK`] rows, the levels of a strip with a row of zeros before each so many.
@@ -72,7 +72,7 @@ impl RowLists {
 
     /// wide\[i\] ← \[wide\[i\]\] ± Σ_r v_ri·level_r for the units i of a piece, counted from the first of them; the levels after a row of
     /// zeros come as they are and as [prepared](Self::prepare), with whether to subtract and whether to start from zero.
-    /// Calls `prefetch_hook(step, steps)` on its way.
+    /// Calls `prefetch_hook(step, steps)` between steps.
     pub(super) fn add(
         &self,
         isa: Isa,
@@ -93,9 +93,9 @@ impl RowLists {
                 1 + ROWS_PER_CHUNK.min(self.rows - chunk * ROWS_PER_CHUNK),
                 "lists: other numbers of rows"
             );
-            let part = &self.parts[chunk * self.pieces + units.start / UNITS];
-            let (mut rest, steps) = (&part.fours[..], part.groups.len().div_ceil(STEP));
-            for (step, groups) in part.groups.chunks(STEP).enumerate() {
+            let piece = &self.lists[chunk * self.pieces + units.start / UNITS];
+            let (mut rest, steps) = (&piece.fours[..], piece.groups.len().div_ceil(STEP));
+            for (step, groups) in piece.groups.chunks(STEP).enumerate() {
                 prefetch_hook(chunk * steps + step, chunks * steps);
                 let fours;
                 let used = groups.iter().map(|group| usize::from(group.length)).sum();

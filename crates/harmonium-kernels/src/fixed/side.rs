@@ -25,7 +25,7 @@ impl Side {
         }
     }
 
-    /// Weights that a field adds up.
+    /// Weights that the field on a unit of the other layer adds up.
     pub(super) fn inputs(self) -> usize {
         match self {
             Self::Binary(n) | Self::Spin(n) => n,

@@ -3,7 +3,7 @@
 //! One call handles one block of inputs (a 64-bit word, or some Potts sites) and 32 columns, for all rows of
 //! the batch. For bits, every K rows of weights become a table of their 2^K sums, and each row of the batch
 //! adds one entry per K bits; all tables of a block stay in the first-level cache. Sums are 16-bit integers
-//! that the plan of the coupling proves free of overflow, so they are exact and every way of taking them
+//! that the plan of the coupling proves free of overflow, so they are exact and every order of summation
 //! gives the same result.
 
 use super::vector::{self, Vector};
@@ -308,7 +308,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_way_gives_the_same_sums(seed: u64, k in 1usize..=64, batch in 0usize..67, fresh: bool, shift in prop::option::of(0u32..3)) {
+        fn every_method_gives_the_same_sums(seed: u64, k in 1usize..=64, batch in 0usize..67, fresh: bool, shift in prop::option::of(0u32..3)) {
             let w = rows(k, seed);
             let words: Vec<u64> = (0..batch).map(|b| mix(seed ^ b as u64) & crate::bits::last_mask(k)).collect();
             let mode = Mode { fresh, flush: shift };

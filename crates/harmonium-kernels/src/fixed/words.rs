@@ -1,8 +1,8 @@
-//! The bits that a field adds up, word by word: as they are, for tables, or as lists of the set ones.
+//! The input bits of a field, word by word: unchanged, for table look-ups, or as lists of the set bits.
 //!
-//! Where few bits are set, a row of the batch rather adds the row of weights of each of them. A loop over the bits
-//! of a word would end in a branch that no processor foresees, at the price of ten additions. Rows are therefore sorted by the
-//! number of their set bits, once for all columns; within a number the loop has a constant length.
+//! Where few bits are set, it is faster to add the row of weights of each set bit. A loop over the bits of a word ends in
+//! a branch that is mispredicted, which costs as much as ten additions. Rows are therefore sorted by the number of their set
+//! bits, once for all columns; among rows with the same number the loop has a constant length.
 
 use super::input::{Block, Input, States};
 use crate::bernoulli::STREAM_ROWS;
@@ -27,7 +27,7 @@ pub(super) struct CountGroup {
     pub(super) rows: u16,
 }
 
-/// How one word of up to [`STREAM_ROWS`] rows is given.
+/// How one word is stored, for a chunk of up to [`STREAM_ROWS`] rows is given.
 #[derive(Clone, Copy, Default)]
 struct WordEntry {
     /// Where its groups and its positions start, if it has lists.
@@ -68,14 +68,14 @@ pub(crate) struct BitLists<'a> {
     pub(super) groups: &'a [CountGroup],
     /// The positions of the set bits, row after row in that order; each row takes a multiple of [`PADDING`] bytes.
     pub(super) positions: &'a [u8],
-    /// All positions are below.
+    /// All positions are below this.
     pub(super) inputs: usize,
 }
 
-/// Bytes that lists are read in.
+/// Lists are read in units of so many bytes.
 pub(super) const PADDING: usize = 8;
 
-/// Couplings into one layer.
+/// Most couplings into one layer.
 const MAX_INPUTS: usize = 16;
 
 impl<'a> Words<'a> {
@@ -152,8 +152,8 @@ pub(super) fn table_size(rows: usize) -> (usize, f32) {
 
 /// Whether rows with `count` set bits in all are added faster bit by bit than by tables.
 fn are_lists_faster(count: u32, rows: usize, inputs: usize, strips: usize) -> bool {
-    // Cycles, measured: a look-up 1.3, a set bit 1.2, a row of lists 3 and 14 to make its list, a word 220 as its groups end in
-    // branches that nothing foretells.
+    // Cycles, measured: a look-up 1.3, a set bit 1.2, a row of lists 3 and 14 to make its list, a word 220 for the mispredicted branches at
+    // the ends of its groups.
     let (bits, build) = table_size(rows);
     let by_table = inputs.div_ceil(bits) as f32 * (1.3 * rows as f32 + build);
     let by_lists = 1.2 * count as f32 + (3.0 + 14.0 / strips as f32) * rows as f32 + 220.0;

@@ -119,8 +119,8 @@ fn probability_256(x: __m256i) -> __m256i {
     for c in [G[3], G[2], G[1], G[0]] {
         g = _mm256_sub_epi16(_mm256_set1_epi16(c as i16), high_256(e, g));
     }
-    let turned = _mm256_cmpgt_epi16(x, _mm256_set1_epi16(-1));
-    _mm256_xor_si256(high_256(e, g), turned)
+    let likely = _mm256_cmpgt_epi16(x, _mm256_set1_epi16(-1));
+    _mm256_xor_si256(high_256(e, g), likely)
 }
 
 #[inline]

@@ -254,8 +254,9 @@ pub(super) fn run<'a, T: Real>(
         let positive = positive.array(c).map(|p| p.as_slice().expect(STANDARD));
         let old = old.as_slice().expect(STANDARD);
         let (strips, follows) = written.strips();
-        let soon = |strip: &Strip<'_, T>, i: usize| strip.prefetch(old, i, pass.step.average != 0.0);
-        let strips = map_strips(&products, strips, soon, |j, i, difference, strip| {
+        let prefetch_hook =
+            |strip: &Strip<'_, T>, i: usize| strip.prefetch(old, i, pass.step.average != 0.0);
+        let strips = map_strips(&products, strips, prefetch_hook, |j, i, difference, strip| {
             let Strip { arrays, part, .. } = strip;
             let slab = Slab { first_row: i, difference, positive, old, strip: (j, n), arrays };
             vectorised(Sweep { pass, slab, part });
