@@ -49,7 +49,7 @@ impl Source {
 }
 
 /// Packed rows as a dense matrix of 0 and 1.
-pub fn dense(x: bits::Rows<'_>) -> Vec<f32> {
+pub fn dense(x: bits::BitMatrix<'_>) -> Vec<f32> {
     let mut out = vec![0.0; x.rows() * x.bits()];
     for (r, out) in out.chunks_exact_mut(x.bits()).enumerate() {
         for j in bits::ones(x.row(r)) {

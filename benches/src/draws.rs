@@ -20,7 +20,7 @@ pub fn run() {
     let mut ones = vec![0u32; n];
     for sweep in 0..sweeps {
         f32::sample_bits(&logits, n, Key { seed: 99, purpose: 0, block: 0, sweep }, &mut out);
-        bits::add_counts(bits::Rows::new(&out, rows, n), &mut ones);
+        bits::add_counts(bits::BitMatrix::new(&out, rows, n), &mut ones);
     }
     let draws = rows as f64 * sweeps as f64;
     let chi2: f64 = (0..n)

@@ -48,7 +48,7 @@ fn size(
     let w = s.weights(k * n, 0.1);
     let bias: Vec<f32> = (0..n).map(|j| -(j as f32 * 0.37).sin().abs()).collect();
     let packed = s.bits(rows, k, 0.3);
-    let x = bits::Rows::new(&packed, rows, k);
+    let x = bits::BitMatrix::new(&packed, rows, k);
     let a = dense(x);
     let mut coupling = Coupling::new(Side::Binary(k), Side::Binary(n));
     coupling.refresh(&w);

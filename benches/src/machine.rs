@@ -1,7 +1,7 @@
 //! The limits of this machine that the kernels run into.
 
 use crate::measure::{Clock, median, on_threads};
-use harmonium_kernels::bench_support::{Line, dependent_chain, load_and_add, store};
+use harmonium_kernels::bench_support::{CacheLine, dependent_chain, load_and_add, store};
 use harmonium_kernels::{Isa, Real};
 use std::hint::black_box;
 
@@ -42,8 +42,8 @@ fn measure_here() -> Limits {
         / seconds(|| {
             black_box(dependent_chain(black_box(chain)));
         });
-    let mut lines = vec![Line([1; 32]); 256 * 16];
-    let load = |lines: &[Line], repeats: usize| {
+    let mut lines = vec![CacheLine([1; 32]); 256 * 16];
+    let load = |lines: &[CacheLine], repeats: usize| {
         let t = seconds(|| {
             black_box(load_and_add(black_box(lines), repeats));
         });

@@ -2,7 +2,7 @@
 
 use crate::data::{Source, dense};
 use crate::measure::{Alternative, Times, on_threads, times};
-use harmonium_kernels::bits::{Rows, Values};
+use harmonium_kernels::bits::{BitMatrix, Values};
 use harmonium_kernels::fixed::{Coupling, Means, Product, Range, Side, Write, bits_means};
 use harmonium_kernels::{Real, moments};
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub fn run(budget: Duration) {
 fn size(budget: Duration, k: usize, n: usize, rows: usize, p: f32) {
     let mut s = Source::new(3);
     let (packed, hidden) = (s.bits(rows, k, p), s.bits(rows, n, 0.3));
-    let (v, h) = (Rows::new(&packed, rows, k), Rows::new(&hidden, rows, n));
+    let (v, h) = (BitMatrix::new(&packed, rows, k), BitMatrix::new(&hidden, rows, n));
     let a = dense(v);
     let means: Vec<f32> = (0..rows * n).map(|_| s.unit().powi(3)).collect();
     let rounded = Means::new(&means, rows, n, Range::Binary);

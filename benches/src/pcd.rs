@@ -60,7 +60,7 @@ fn sample(x: &mut [f32], bias: &[f32], sweep: u64) {
 
 impl Dense {
     fn new(data: &[u64]) -> Self {
-        let dense = crate::data::dense(bits::Rows::new(data, ROWS, VISIBLE));
+        let dense = crate::data::dense(bits::BitMatrix::new(data, ROWS, VISIBLE));
         let w = Source::new(9).weights(VISIBLE * HIDDEN, 0.01);
         Self {
             wt: w.clone(),

@@ -1,4 +1,4 @@
-//! What the benches measure against, and what they measure the machine with. Not part of the API.
+//! For the benches: the dense baseline, and probes of the limits of the processor. Not part of the API.
 
 use crate::bernoulli;
 use crate::isa::{Isa, multiversion};
@@ -8,37 +8,47 @@ use crate::stream::Key;
 /// x ← 1 with probability σ(x + bias), else 0, for rows of `bias.len()`: the vectorised sigmoid and sampling
 /// that a dense product would be followed by. 24 random bits per draw.
 pub fn dense_bernoulli(x: &mut [f32], bias: &[f32], key: Key) {
-    let mut lanes = Lanes::new(key.hash());
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    {
-        #[target_feature(enable = "avx2,fma")]
-        fn avx2(x: &mut [f32], bias: &[f32], lanes: &mut Lanes) {
-            dense_rows(x, bias, lanes, |a, b, c| a.mul_add(b, c));
-        }
-        #[target_feature(enable = "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl")]
-        fn avx512(x: &mut [f32], bias: &[f32], lanes: &mut Lanes) {
-            dense_rows(x, bias, lanes, |a, b, c| a.mul_add(b, c));
-        }
-        use crate::isa::Level;
-        let fma = is_x86_feature_detected!("fma");
-        match Isa::detect().level() {
-            // SAFETY: an `Isa` of this level exists only if its features were detected, and so was fma.
-            Level::Avx512 if fma => return unsafe { avx512(x, bias, &mut lanes) },
-            // SAFETY: as above.
-            Level::Avx2 if fma => return unsafe { avx2(x, bias, &mut lanes) },
-            _ => {}
-        }
-    }
-    dense_rows(x, bias, &mut lanes, |a, b, c| a * b + c);
+    dense_on(Isa::detect(), x, bias, &mut Lanes::new(key.hash()));
 }
 
+multiversion! {
+    fn dense_on(isa: Isa, x: &mut [f32], bias: &[f32], lanes: &mut Lanes) => dense_rows with multiply_add
+}
+
+/// a·b + c: fused where the instruction set can, in two steps elsewhere (a call of the fused one would be slow).
+mod multiply_add {
+    pub(super) trait MultiplyAdd {
+        fn of(a: f32, b: f32, c: f32) -> f32;
+    }
+
+    pub(super) struct Portable;
+    impl MultiplyAdd for Portable {
+        #[inline(always)]
+        fn of(a: f32, b: f32, c: f32) -> f32 {
+            a * b + c
+        }
+    }
+
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    pub(super) struct Fused;
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    impl MultiplyAdd for Fused {
+        #[inline(always)]
+        fn of(a: f32, b: f32, c: f32) -> f32 {
+            a.mul_add(b, c)
+        }
+    }
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    pub(super) use Fused as Avx2;
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    pub(super) use Fused as Avx512;
+}
+use multiply_add::MultiplyAdd;
+
+/// # Safety
+/// None is needed: the instructions of `F` are chosen by the compiler.
 #[inline(always)]
-fn dense_rows(
-    x: &mut [f32],
-    bias: &[f32],
-    lanes: &mut Lanes,
-    fma: impl Fn(f32, f32, f32) -> f32 + Copy,
-) {
+unsafe fn dense_rows<F: MultiplyAdd>(x: &mut [f32], bias: &[f32], lanes: &mut Lanes) {
     for x in x.chunks_exact_mut(bias.len().max(1)) {
         for (x, bias) in x.chunks_mut(16).zip(bias.chunks(16)) {
             let random = lanes.next();
@@ -46,11 +56,11 @@ fn dense_rows(
                 (<&mut [f32; 16]>::try_from(&mut *x), <&[f32; 16]>::try_from(bias))
             {
                 for ((x, &bias), random) in x.iter_mut().zip(bias).zip(random) {
-                    *x = dense_draw(*x + bias, random, fma);
+                    *x = dense_draw::<F>(*x + bias, random);
                 }
             } else {
                 for ((x, &bias), random) in x.iter_mut().zip(bias).zip(random) {
-                    *x = dense_draw(*x + bias, random, fma);
+                    *x = dense_draw::<F>(*x + bias, random);
                 }
             }
         }
@@ -59,21 +69,21 @@ fn dense_rows(
 
 /// u·(1 + e^{−x}) < 1, without a division; the cheapest e^{−x} that is right to 24 bits.
 #[inline(always)]
-fn dense_draw(x: f32, random: u32, fma: impl Fn(f32, f32, f32) -> f32) -> f32 {
+fn dense_draw<F: MultiplyAdd>(x: f32, random: u32) -> f32 {
     const MAGIC: f32 = 12_582_912.0;
     let y = -std::f32::consts::LOG2_E * x;
     let y = if y > 126.0 { 126.0 } else { y };
     let y = if y < -126.0 { -126.0 } else { y };
     let t = y + MAGIC;
     let f = y - (t - MAGIC);
-    let p = fma(1.339_887_4e-3, f, 9.618_437e-3);
-    let p = fma(p, f, 5.550_332_5e-2);
-    let p = fma(p, f, 0.240_226_48);
-    let p = fma(p, f, std::f32::consts::LN_2);
-    let p = fma(p, f, 1.0);
+    let p = F::of(1.339_887_4e-3, f, 9.618_437e-3);
+    let p = F::of(p, f, 5.550_332_5e-2);
+    let p = F::of(p, f, 0.240_226_48);
+    let p = F::of(p, f, std::f32::consts::LN_2);
+    let p = F::of(p, f, 1.0);
     let e = f32::from_bits(p.to_bits().wrapping_add(t.to_bits() << 23));
     let u = (random >> 8) as f32;
-    if fma(u, e, u) < 16_777_216.0 { 1.0 } else { 0.0 }
+    if F::of(u, e, u) < 16_777_216.0 { 1.0 } else { 0.0 }
 }
 
 /// Seconds-per-cycle probe: a chain of 4·`n` dependent one-cycle operations.
@@ -89,15 +99,15 @@ pub fn dependent_chain(n: u64) -> u64 {
 /// A cache line of 16-bit numbers.
 #[repr(C, align(64))]
 #[derive(Clone, Copy, Debug)]
-pub struct Line(pub [i16; 32]);
+pub struct CacheLine(pub [i16; 32]);
 
 /// Loads every line `repeats` times and adds it to one of eight sums: the load (and add) limit of a cache level.
-pub fn load_and_add(lines: &[Line], repeats: usize) -> i16 {
+pub fn load_and_add(lines: &[CacheLine], repeats: usize) -> i16 {
     load_and_add_on(Isa::detect(), lines, repeats)
 }
 
 multiversion! {
-    fn load_and_add_on(lines: &[Line], repeats: usize) -> i16 {
+    fn load_and_add_on(isa: Isa, lines: &[CacheLine], repeats: usize) -> i16 {
         let mut sums = [[0i16; 32]; 8];
         for _ in 0..repeats {
             for lines in lines.chunks_exact(8) {
@@ -115,15 +125,15 @@ multiversion! {
 }
 
 /// Stores to every line `repeats` times.
-pub fn store(lines: &mut [Line], repeats: usize) {
+pub fn store(lines: &mut [CacheLine], repeats: usize) {
     store_on(Isa::detect(), lines, repeats);
 }
 
 multiversion! {
-    fn store_on(lines: &mut [Line], repeats: usize) {
+    fn store_on(isa: Isa, lines: &mut [CacheLine], repeats: usize) {
         for r in 0..repeats {
             for line in lines.iter_mut() {
-                *line = Line([r as i16; 32]);
+                *line = CacheLine([r as i16; 32]);
             }
             std::hint::black_box(&mut *lines);
         }

@@ -2,10 +2,9 @@
 
 mod transpose;
 
-pub(crate) use transpose::transpose_by_word;
-pub use transpose::{transpose, transpose_words};
+pub(crate) use transpose::{transpose, transpose_by_word, transpose_words};
 
-use crate::isa::Isa;
+use crate::isa::{Isa, multiversion};
 
 /// Words needed for `n` bits.
 pub const fn words(n: usize) -> usize {
@@ -68,24 +67,25 @@ pub(crate) fn compressed_ones(word: u64) -> std::arch::x86_64::__m512i {
 ///
 /// # Panics
 /// If `out` is not one number per bit.
-pub fn add_counts(x: Rows<'_>, out: &mut [u32]) {
+pub fn add_counts(x: BitMatrix<'_>, out: &mut [u32]) {
     assert_eq!(out.len(), x.bits(), "bit counts: wrong length");
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    if Isa::detect().level() == crate::isa::Level::Avx512 {
-        // SAFETY: an `Isa` of this level exists only if its features were detected.
-        return unsafe { add_counts_by_masks(x, out) };
-    }
-    transpose::for_each_tile(Isa::detect(), x, |_, q, columns| {
-        for (out, column) in out[64 * q..].iter_mut().zip(columns) {
-            *out += column.count_ones();
-        }
-    });
+    add_counts_on(Isa::detect(), x, out);
+}
+
+multiversion! {
+    fn add_counts_on(isa: Isa, x: BitMatrix<'_>, out: &mut [u32]) {
+        transpose::for_each_tile(isa, x, |_, q, columns| {
+            for (out, column) in out[64 * q..].iter_mut().zip(columns) {
+                *out += column.count_ones();
+            }
+        });
+    } avx512 => add_counts_by_masks
 }
 
 /// As [`add_counts`]: a word is the mask under which 64 counters go up by one.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[target_feature(enable = "avx512f,avx512bw")]
-fn add_counts_by_masks(x: Rows<'_>, out: &mut [u32]) {
+fn add_counts_by_masks(x: BitMatrix<'_>, out: &mut [u32]) {
     use std::arch::x86_64::*;
     let one = _mm512_set1_epi8(1);
     // As many rows as a byte can count.
@@ -114,13 +114,13 @@ pub enum Values {
 
 /// A batch of packed rows: `rows` rows of `bits` bits, each row `words(bits)` words, one after another.
 #[derive(Clone, Copy, Debug)]
-pub struct Rows<'a> {
+pub struct BitMatrix<'a> {
     data: &'a [u64],
     rows: usize,
     bits: usize,
 }
 
-impl<'a> Rows<'a> {
+impl<'a> BitMatrix<'a> {
     /// A view of `rows` packed rows of `bits` bits.
     ///
     /// # Panics

@@ -1,4 +1,18 @@
-//! Which instruction set the kernels run on, found once at run time.
+//! The one way in which a kernel is compiled for several instruction sets and one of them is chosen at run time.
+//!
+//! An [`Isa`] names a set that the processor has. Every kernel that depends on it is defined by `multiversion!`: a
+//! function whose first argument is an `Isa` and which calls the copy of its body that was compiled for that set. The
+//! choice is one `match` per call, never one per element: loops are inside. There are three forms:
+//!
+//! ```text
+//! fn f(isa: Isa, x: &[T]) { … }                      plain Rust, vectorised by the compiler for each set
+//! fn f(isa: Isa, x: &[T]) { … } avx512 => by_hand    the same, but for AVX-512 a function of intrinsics
+//! fn f(isa: Isa, x: &[T]) => g with family           g::<family::Portable>, g::<family::Avx2>, g::<family::Avx512>:
+//!                                                    an unsafe function over a trait of vectors that they implement
+//! ```
+//!
+//! Public functions start with [`Isa::detect`]; tests go through `Isa::all`, and so run every copy that the processor
+//! has. A whole algorithm that only one set has (tables in registers) is chosen in `fixed/outer.rs`, by `Method`.
 
 /// An instruction set that this processor has.
 ///
@@ -12,7 +26,7 @@ pub struct Isa(Level);
 pub(crate) enum Level {
     /// What the compiler emits for the target: SSE2 on x86-64, NEON on aarch64.
     Portable,
-    /// AVX2 (Haswell, Zen and later).
+    /// AVX2, BMI1, BMI2, POPCNT and FMA (Haswell, Zen and later).
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     Avx2,
     /// AVX-512 F, BW, DQ, VL, VPOPCNTDQ, VBMI, VBMI2 and VNNI (Ice Lake, Zen 4 and later).
@@ -37,7 +51,8 @@ impl Isa {
     }
 
     /// Every instruction set that may be used here, the portable one first.
-    pub fn all() -> Vec<Self> {
+    #[cfg(test)]
+    pub(crate) fn all() -> Vec<Self> {
         #[allow(unused_mut)]
         let mut all = vec![Self(Level::Portable)];
         #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -58,6 +73,7 @@ impl Isa {
             && is_x86_feature_detected!("bmi1")
             && is_x86_feature_detected!("bmi2")
             && is_x86_feature_detected!("popcnt")
+            && is_x86_feature_detected!("fma")
     }
 
     #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -102,56 +118,91 @@ pub trait Loop {
 ///
 /// Rust never contracts or reorders floating-point operations, so the result has the same bits on every set.
 pub fn vectorised<L: Loop>(l: L) -> L::Output {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
-    fn avx2<L: Loop>(l: L) -> L::Output {
-        l.run()
-    }
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,avx512f,avx512bw,avx512dq,avx512vl")]
-    fn avx512<L: Loop>(l: L) -> L::Output {
-        l.run()
-    }
-    match Isa::detect().level() {
-        Level::Portable => l.run(),
-        // SAFETY: an `Isa` of this level exists only if its features were detected.
-        #[cfg(all(target_arch = "x86_64", not(miri)))]
-        Level::Avx2 => unsafe { avx2(l) },
-        // SAFETY: as above.
-        #[cfg(all(target_arch = "x86_64", not(miri)))]
-        Level::Avx512 => unsafe { avx512(l) },
-    }
+    run_loop(Isa::detect(), l)
 }
 
-/// Compiles one function body once per instruction set and calls the copy named by its first argument.
+/// Defines a function once per instruction set; see the [module](self) for its forms.
 ///
-/// The body is plain Rust over slices and arrays; the compiler vectorises each copy for its own set.
+/// Before the arguments may stand one constant parameter, `[const K: usize]`, or one type, `<S: Source>`.
 macro_rules! multiversion {
-    ($(#[$attr:meta])* $vis:vis fn $name:ident $([const $G:ident: $Gt:ty])? ($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? $body:block) => {
-        $(#[$attr])*
+    ($(#[$attr:meta])* $vis:vis fn $name:ident $([const $K:ident: $Kt:ty])? $(<$S:ident: $bound:path>)?
+     ($isa:ident: $Isa:ty $(, $arg:ident: $ty:ty)* $(,)?) $(-> $ret:ty)? $body:block) => {
+        $crate::isa::multiversion! {
+            @define [$(#[$attr])* $vis fn $name] [$(const $K: $Kt)?] [$($S: $bound)?]
+            ($isa: $Isa, $($arg: $ty,)*) [$(-> $ret)?]
+            [
+                #[inline(always)]
+                #[allow(clippy::too_many_arguments, unused_variables)]
+                fn body $(<const $K: $Kt>)? $(<$S: $bound>)?
+                    ($isa: $Isa, $($arg: $ty),*) $(-> $ret)? $body
+            ]
+            body $(::<$K>)? ($isa, $($arg),*),
+            body $(::<$K>)? ($isa, $($arg),*),
+            body $(::<$K>)? ($isa, $($arg),*);
+            avx512 $(::<$K>)? ($isa, $($arg),*)
+        }
+    };
+    ($(#[$attr:meta])* $vis:vis fn $name:ident ($isa:ident: $Isa:ty $(, $arg:ident: $ty:ty)* $(,)?)
+     $(-> $ret:ty)? $body:block avx512 => $by_hand:path) => {
+        $crate::isa::multiversion! {
+            @define [$(#[$attr])* $vis fn $name] [] [] ($isa: $Isa, $($arg: $ty,)*) [$(-> $ret)?]
+            [
+                #[inline(always)]
+                #[allow(clippy::too_many_arguments, unused_variables)]
+                fn body($isa: $Isa, $($arg: $ty),*) $(-> $ret)? $body
+            ]
+            body($isa, $($arg),*),
+            body($isa, $($arg),*),
+            body($isa, $($arg),*);
+            $by_hand($($arg),*)
+        }
+    };
+    ($(#[$attr:meta])* $vis:vis fn $name:ident $([const $K:ident: $Kt:ty])? $(<$S:ident: $bound:path>)?
+     ($isa:ident: $Isa:ty $(, $arg:ident: $ty:ty)* $(,)?) $(-> $ret:ty)? => $body:ident with $($family:ident)::+) => {
+        $crate::isa::multiversion! {
+            @define [$(#[$attr])* $vis fn $name] [$(const $K: $Kt)?] [$($S: $bound)?]
+            ($isa: $Isa, $($arg: $ty,)*) [$(-> $ret)?] []
+            // SAFETY: the portable vectors need no feature.
+            unsafe { $body::<$($family)::+::Portable $(, $K)? $(, $S)?>($($arg),*) },
+            // SAFETY: this is evaluated in a function that has the features of the set.
+            unsafe { $body::<$($family)::+::Avx2 $(, $K)? $(, $S)?>($($arg),*) },
+            // SAFETY: as above.
+            unsafe { $body::<$($family)::+::Avx512 $(, $K)? $(, $S)?>($($arg),*) };
+            avx512 $(::<$K>)? ($isa, $($arg),*)
+        }
+    };
+    (@define [$($head:tt)*] [$(const $K:ident: $Kt:ty)?] [$($S:ident: $bound:path)?]
+     ($isa:ident: $Isa:ty, $($arg:ident: $ty:ty,)*) [$($ret:tt)*] [$($items:tt)*]
+     $portable:expr, $avx2:expr, $avx512:expr; $($call_avx512:tt)*) => {
         #[allow(clippy::too_many_arguments)]
-        $vis fn $name $(<const $G: $Gt>)? (isa: $crate::isa::Isa, $($arg: $ty),*) $(-> $ret)? {
-            #[inline(always)]
-            #[allow(clippy::too_many_arguments)]
-            fn body $(<const $G: $Gt>)? ($($arg: $ty),*) $(-> $ret)? $body
+        $($head)* $(<const $K: $Kt>)? $(<$S: $bound>)? ($isa: $Isa, $($arg: $ty),*) $($ret)* {
+            $($items)*
             #[cfg(all(target_arch = "x86_64", not(miri)))]
-            #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
-            #[allow(clippy::too_many_arguments)]
-            fn avx2 $(<const $G: $Gt>)? ($($arg: $ty),*) $(-> $ret)? { body $(::<$G>)? ($($arg),*) }
+            #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,fma")]
+            #[allow(clippy::too_many_arguments, unused_variables)]
+            fn avx2 $(<const $K: $Kt>)? $(<$S: $bound>)?
+                ($isa: $Isa, $($arg: $ty),*) $($ret)* { $avx2 }
             #[cfg(all(target_arch = "x86_64", not(miri)))]
-            #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512vpopcntdq")]
-            #[allow(clippy::too_many_arguments)]
-            fn avx512 $(<const $G: $Gt>)? ($($arg: $ty),*) $(-> $ret)? { body $(::<$G>)? ($($arg),*) }
-            match isa.level() {
-                $crate::isa::Level::Portable => body $(::<$G>)? ($($arg),*),
+            #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512vpopcntdq")]
+            #[allow(clippy::too_many_arguments, unused_variables, dead_code)]
+            fn avx512 $(<const $K: $Kt>)? $(<$S: $bound>)?
+                ($isa: $Isa, $($arg: $ty),*) $($ret)* { $avx512 }
+            match $isa.level() {
+                $crate::isa::Level::Portable => $portable,
                 // SAFETY: an `Isa` of this level exists only if its features were detected.
                 #[cfg(all(target_arch = "x86_64", not(miri)))]
-                $crate::isa::Level::Avx2 => unsafe { avx2 $(::<$G>)? ($($arg),*) },
+                $crate::isa::Level::Avx2 => unsafe { avx2 $(::<$K>)? ($isa, $($arg),*) },
                 // SAFETY: as above.
                 #[cfg(all(target_arch = "x86_64", not(miri)))]
-                $crate::isa::Level::Avx512 => unsafe { avx512 $(::<$G>)? ($($arg),*) },
+                $crate::isa::Level::Avx512 => unsafe { $($call_avx512)* },
             }
         }
     };
 }
 pub(crate) use multiversion;
+
+multiversion! {
+    fn run_loop<L: Loop>(isa: Isa, l: L) -> L::Output {
+        l.run()
+    }
+}

@@ -132,3 +132,28 @@ elementary!(
         2.0 / 19.0
     ]
 );
+
+#[cfg(test)]
+mod tests {
+    /// Over the whole range, subnormal results included; at both ends, and for NaN.
+    #[test]
+    fn exponentials_are_those_of_libm() {
+        for i in -40_000..=40_000 {
+            let x = f64::from(i) / 40_000.0 * 709.0;
+            let want = libm::exp(x);
+            assert!(
+                (super::f64::exp(x) - want).abs() <= 1e-15 * want + f64::MIN_POSITIVE * 1e-15,
+                "{x}"
+            );
+            let x = (f64::from(i) / 40_000.0 * 88.0) as f32;
+            let (got, want) = (f64::from(super::f32::exp(x)), libm::exp(f64::from(x)));
+            assert!(
+                (got - want).abs() <= 2.0 * f64::from(f32::EPSILON) * want + 1e-44,
+                "{x}: {got}, {want}"
+            );
+        }
+        assert_eq!((super::f64::exp(-1e4), super::f64::exp(1e4)), (0.0, f64::INFINITY));
+        assert_eq!((super::f32::exp(-1e4), super::f32::exp(1e4)), (0.0, f32::INFINITY));
+        assert!(super::f64::exp(f64::NAN).is_nan() && super::f32::exp(f32::NAN).is_nan());
+    }
+}

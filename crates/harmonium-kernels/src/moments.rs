@@ -3,11 +3,17 @@
 //! The rows of the batch become the inputs and the units of x the batch: Vᵀ·H adds, for every unit, the rows of
 //! H in which it is set. Two sides of bits are counted: ⟨v h⟩ is a number of common ones.
 
-use crate::bits::{self, Rows, Values};
+use crate::bits::{self, BitMatrix, Values};
 use crate::codes::Codes;
 use crate::isa::{Isa, multiversion};
+use crate::real::Real;
+use crate::scratch::{self, Kept, first};
 use crate::strip::{Strips, for_each_task};
-use crate::{Real, scratch};
+
+thread_local! {
+    /// Transposed bits.
+    static COLUMNS: Kept<Vec<u64>> = Kept::default();
+}
 
 /// out ← out + scale · XᵀH with X (rows × k) of bits, H row-major (rows × n), out row-major (k × n).
 ///
@@ -15,13 +21,20 @@ use crate::{Real, scratch};
 ///
 /// # Panics
 /// If the shapes do not fit.
-pub fn add_bits_outer<T: Real>(x: Rows<'_>, values: Values, h: &[T], n: usize, scale: T, out: &mut [T]) {
+pub fn add_bits_outer<T: Real>(
+    x: BitMatrix<'_>,
+    values: Values,
+    h: &[T],
+    n: usize,
+    scale: T,
+    out: &mut [T],
+) {
     assert_eq!(h.len(), x.rows() * n, "moments: H does not fit rows × n");
     assert_eq!(out.len(), x.bits() * n, "moments: output does not fit bits × n");
-    let mut scratch = scratch::take();
-    let columns = scratch.columns(bits::transpose_words(x));
+    let mut buffer = scratch::take(&COLUMNS);
+    let columns = first(&mut buffer, bits::transpose_words(x));
     bits::transpose(x, columns);
-    let columns = Rows::new(columns, x.bits(), x.rows());
+    let columns = BitMatrix::new(columns, x.bits(), x.rows());
     match values {
         Values::Binary => T::add_bits(columns, h, n, scale, out),
         Values::Spin => T::add_spins(columns, h, n, scale, out),
@@ -58,8 +71,8 @@ pub fn add_codes_outer<T: Real>(codes: Codes<'_>, h: &[T], n: usize, scale: T, o
 /// # Panics
 /// If the numbers of rows differ or the output does not fit.
 pub fn add_bits_bits_outer<T: Real>(
-    (x, x_values): (Rows<'_>, Values),
-    (y, y_values): (Rows<'_>, Values),
+    (x, x_values): (BitMatrix<'_>, Values),
+    (y, y_values): (BitMatrix<'_>, Values),
     scale: T,
     out: &mut [T],
 ) {
@@ -69,10 +82,10 @@ pub fn add_bits_bits_outer<T: Real>(
     if k == 0 || n == 0 || x.rows() == 0 {
         return;
     }
-    let mut scratch = scratch::take();
+    let mut buffer = scratch::take(&COLUMNS);
     let (x_words, y_words) = (bits::transpose_words(x), bits::transpose_words(y));
     let words = bits::words(x.rows());
-    let (a, rest) = scratch.columns(x_words + 2 * y_words).split_at_mut(x_words);
+    let (a, rest) = first(&mut buffer, x_words + 2 * y_words).split_at_mut(x_words);
     let (b, by_word) = rest.split_at_mut(y_words);
     bits::transpose(x, a);
     bits::transpose(y, b);
@@ -92,9 +105,9 @@ pub fn add_bits_bits_outer<T: Real>(
     }
     let isa = Isa::detect();
     let out = Strips::new(out, n);
-    for_each_task(k.div_ceil(ROWS), k * n * words / 8, |task| {
+    for_each_task(k.div_ceil(TASK_ROWS), k * n * words / 8, |task| {
         let mut counts = [0u32; STRIP];
-        for i in task * ROWS..k.min((task + 1) * ROWS) {
+        for i in task * TASK_ROWS..k.min((task + 1) * TASK_ROWS) {
             let a = &a[i * words..][..words];
             let constant = T::of(alpha * beta0 * ones(a) + alpha0 * beta0 * x.rows() as f64);
             for j in (0..n).step_by(STRIP) {
@@ -110,13 +123,13 @@ pub fn add_bits_bits_outer<T: Real>(
 }
 
 /// Rows of the output per task.
-const ROWS: usize = 16;
+const TASK_ROWS: usize = 16;
 /// Columns counted at a time: their counts stay in registers.
 const STRIP: usize = 64;
 
 multiversion! {
     /// counts_c = |a ∧ b_{j+c}|, with the words of all b's side by side (`n` of each).
-    fn common(a: &[u64], by_word: &[u64], n: usize, j: usize, counts: &mut [u32]) {
+    fn common(isa: Isa, a: &[u64], by_word: &[u64], n: usize, j: usize, counts: &mut [u32]) {
         if let Ok(counts) = <&mut [u32; STRIP]>::try_from(&mut *counts) {
             let mut sums = [0u64; STRIP];
             for (&a, b) in a.iter().zip(by_word.chunks_exact(n)) {

@@ -1,9 +1,9 @@
-//! Hints that memory will be read soon.
+//! Prefetching of memory.
 
-/// Asks for the cache line of element `index` of `x`, which may lie beyond its end.
+/// Prefetches the cache line of element `index` of `x`, which may lie beyond its end.
 ///
-/// Strips of columns are read once per call, in steps of a whole row of the matrix: too far apart for the processor
-/// to see them coming.
+/// Strips of columns are read once per call, in steps of a whole row of the matrix: too far apart for the hardware
+/// prefetcher.
 #[inline(always)]
 pub fn prefetch<T>(x: &[T], index: usize) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]

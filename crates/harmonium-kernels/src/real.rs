@@ -2,8 +2,10 @@
 
 use crate::codes::Codes;
 use crate::isa::Isa;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use crate::small;
 use crate::stream::Key;
-use crate::{bernoulli, bits, categorical, elementwise, inputs};
+use crate::{bernoulli, bits, elementwise, inputs};
 use num_traits::{Float, NumAssign};
 use std::fmt::{Debug, Display};
 use std::iter::Sum;
@@ -30,7 +32,7 @@ pub trait Real:
     fn f64(self) -> f64;
     /// The slice itself when the type is `f32`: the fixed-point engine has no other.
     fn as_f32(x: &[Self]) -> Option<&[f32]>;
-    /// The way back.
+    /// The inverse of [`Real::as_f32`].
     fn from_f32(x: &[f32]) -> Option<&[Self]>;
     /// As [`Real::as_f32`], to be written.
     fn as_f32_mut(x: &mut [Self]) -> Option<&mut [f32]>;
@@ -50,19 +52,13 @@ pub trait Real:
         c: (&mut [Self], usize, usize),
     );
 
-    /// x ← e^x.
+    /// x ← σ(x) = 1/(1+e^{−x}), relatively accurate in both tails.
     ///
     /// Accuracy of this and the functions below (tested against `libm` in f64): relative error within
     /// 4 ulp of f32, and 1e-15 in f64; right at ±∞ and ±1e4, NaN for NaN. Equal bits on every processor.
-    fn exp_slice(x: &mut [Self]);
-    /// x ← σ(x) = 1/(1+e^{−x}), relatively accurate in both tails.
     fn sigmoid_slice(x: &mut [Self]);
     /// x ← tanh x.
     fn tanh_slice(x: &mut [Self]);
-    /// x ← ln(1+e^x).
-    fn softplus_slice(x: &mut [Self]);
-    /// x ← ln(2 cosh x).
-    fn ln2cosh_slice(x: &mut [Self]);
     /// Σ ln(1+e^x), each term in `Self`, the sum in `f64`.
     fn softplus_sum(x: &[Self]) -> f64;
     /// Σ ln(2 cosh x), each term in `Self`, the sum in `f64`.
@@ -72,11 +68,6 @@ pub trait Real:
     /// # Panics
     /// If `q` is 0 or does not divide the length.
     fn softmax_groups(x: &mut [Self], q: usize);
-    /// out_g ← ln Σ_a e^{x_{ga}} for each group of `q` consecutive elements.
-    ///
-    /// # Panics
-    /// If `q` is 0 or the lengths do not fit.
-    fn logsumexp_groups(x: &[Self], q: usize, out: &mut [Self]);
     /// Σ_g ln Σ_a e^{x_{ga}} over groups of `q`, each term in `Self`, the sum in `f64`.
     ///
     /// # Panics
@@ -89,12 +80,12 @@ pub trait Real:
     ///
     /// # Panics
     /// If the shapes do not fit.
-    fn add_bits(x: bits::Rows<'_>, w: &[Self], n: usize, scale: Self, out: &mut [Self]);
+    fn add_bits(x: bits::BitMatrix<'_>, w: &[Self], n: usize, scale: Self, out: &mut [Self]);
     /// As [`Real::add_bits`] with every bit read as a spin: 0 is −1, 1 is +1.
     ///
     /// # Panics
     /// If the shapes do not fit.
-    fn add_spins(x: bits::Rows<'_>, w: &[Self], n: usize, scale: Self, out: &mut [Self]);
+    fn add_spins(x: bits::BitMatrix<'_>, w: &[Self], n: usize, scale: Self, out: &mut [Self]);
     /// out ← out + scale · X·W with X one-hot: row `i·q + a` of W ((sites·q) × n) belongs to code `a` of
     /// site `i`.
     ///
@@ -112,20 +103,11 @@ pub trait Real:
     /// If the shapes do not fit.
     fn sample_bits(logits: &[Self], n: usize, key: Key, out: &mut [u64]);
 
-    /// Draws one of `q` codes per site from row-major logits (rows × sites × q), with probabilities softmax.
-    ///
-    /// The block number of `key` is set for every block of 64 rows, so the codes do not depend on the number of
-    /// threads. A value whose weight is zero relative to the largest is never drawn.
-    ///
-    /// # Panics
-    /// If the shapes do not fit.
-    fn sample_codes(logits: &[Self], q: usize, sites: usize, key: Key, out: &mut [u32]);
-
     /// out ← `on` where a bit is set and `off` where it is not, row-major (rows × bits).
     ///
     /// # Panics
     /// If `out` does not fit.
-    fn read_bits(x: bits::Rows<'_>, off: Self, on: Self, out: &mut [Self]);
+    fn read_bits(x: bits::BitMatrix<'_>, off: Self, on: Self, out: &mut [Self]);
     /// out_j ← out_j + Σ_r wt_r·x_{rj} for row-major x with rows of `out.len()`; all weights 1 if absent.
     ///
     /// # Panics
@@ -214,7 +196,7 @@ macro_rules! real {
                 if let (Some(a), Some(b)) = (Self::as_f32(a), Self::as_f32(b)) {
                     let (a, b) = ((a, a_rs, a_cs), (b, b_rs, b_cs));
                     let c = (Self::as_f32_mut(c).expect("one type"), c_rs, c_cs);
-                    if crate::small::product((m, n, k), alpha as f32, a, b, beta as f32, c) {
+                    if small::product(Isa::detect(), (m, n, k), alpha as f32, a, b, beta as f32, c) {
                         return;
                     }
                 }
@@ -245,20 +227,11 @@ macro_rules! real {
                     );
                 }
             }
-            fn exp_slice(x: &mut [Self]) {
-                elementwise::$t::exp(Isa::detect(), x);
-            }
             fn sigmoid_slice(x: &mut [Self]) {
                 elementwise::$t::sigmoid(Isa::detect(), x);
             }
             fn tanh_slice(x: &mut [Self]) {
                 elementwise::$t::tanh(Isa::detect(), x);
-            }
-            fn softplus_slice(x: &mut [Self]) {
-                elementwise::$t::softplus(Isa::detect(), x);
-            }
-            fn ln2cosh_slice(x: &mut [Self]) {
-                elementwise::$t::ln2cosh(Isa::detect(), x);
             }
             fn softplus_sum(x: &[Self]) -> f64 {
                 elementwise::$t::softplus_sum(Isa::detect(), x)
@@ -270,18 +243,14 @@ macro_rules! real {
                 assert!(q > 0 && x.len() % q == 0, "softmax: length is no multiple of q");
                 elementwise::$t::softmax(Isa::detect(), x, q);
             }
-            fn logsumexp_groups(x: &[Self], q: usize, out: &mut [Self]) {
-                assert!(q > 0 && x.len() == q * out.len(), "logsumexp: lengths do not fit");
-                elementwise::$t::logsumexp(Isa::detect(), x, q, out);
-            }
             fn logsumexp_sum(x: &[Self], q: usize) -> f64 {
                 assert!(q > 0 && x.len() % q == 0, "logsumexp: length is no multiple of q");
                 elementwise::$t::logsumexp_sum(Isa::detect(), x, q)
             }
-            fn add_bits(x: bits::Rows<'_>, w: &[Self], n: usize, scale: Self, out: &mut [Self]) {
+            fn add_bits(x: bits::BitMatrix<'_>, w: &[Self], n: usize, scale: Self, out: &mut [Self]) {
                 inputs::$t::add_bits::<false>(Isa::detect(), x, w, n, scale, out);
             }
-            fn add_spins(x: bits::Rows<'_>, w: &[Self], n: usize, scale: Self, out: &mut [Self]) {
+            fn add_spins(x: bits::BitMatrix<'_>, w: &[Self], n: usize, scale: Self, out: &mut [Self]) {
                 inputs::$t::add_bits::<true>(Isa::detect(), x, w, n, scale, out);
             }
             fn add_codes(codes: Codes<'_>, w: &[Self], n: usize, scale: Self, out: &mut [Self]) {
@@ -290,10 +259,7 @@ macro_rules! real {
             fn sample_bits(logits: &[Self], n: usize, key: Key, out: &mut [u64]) {
                 bernoulli::sample_reals(Isa::detect(), logits, n, key, out);
             }
-            fn sample_codes(logits: &[Self], q: usize, sites: usize, key: Key, out: &mut [u32]) {
-                categorical::$t::sample(Isa::detect(), logits, q, sites, key, out);
-            }
-            fn read_bits(x: bits::Rows<'_>, off: Self, on: Self, out: &mut [Self]) {
+            fn read_bits(x: bits::BitMatrix<'_>, off: Self, on: Self, out: &mut [Self]) {
                 assert_eq!(out.len(), x.rows() * x.bits(), "read: output does not fit rows × bits");
                 for (r, out) in out.chunks_exact_mut(x.bits().max(1)).enumerate() {
                     elementwise::$t::select(Isa::detect(), x.row(r), off, on, out);

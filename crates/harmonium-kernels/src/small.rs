@@ -5,7 +5,7 @@
 
 #![cfg(all(target_arch = "x86_64", not(miri)))]
 
-use crate::isa::{Isa, Level};
+use crate::isa::{Isa, multiversion};
 use std::arch::x86_64::*;
 
 /// Multiplications up to which packing costs more than it saves.
@@ -19,25 +19,42 @@ const LANES: usize = 16;
 
 /// A matrix: elements, row stride, column stride.
 type Strided<'a> = (&'a [f32], usize, usize);
+/// The same, to be written.
+type StridedMut<'a> = (&'a mut [f32], usize, usize);
 
 /// `c ← alpha·a·b + beta·c` as in [`Real::gemm`](crate::Real::gemm), whose assertions have been made, if the product is small,
 /// the columns of `b` and `c` are neighbours and `beta` is 0 or 1; says whether it was made.
 pub(crate) fn product(
+    isa: Isa,
     (m, n, k): (usize, usize, usize),
     alpha: f32,
     a: Strided<'_>,
-    (b, b_rs, b_cs): Strided<'_>,
+    b: Strided<'_>,
     beta: f32,
-    (c, c_rs, c_cs): (&mut [f32], usize, usize),
+    c: StridedMut<'_>,
 ) -> bool {
     // With fewer rows, columns or terms it is another kernel of `gemm`, with another order, that makes the product.
     let few = m > 1 && n > 1 && (3..=MOST_INNER).contains(&k) && m * n * k <= MOST_WORK;
-    if !few || b_cs != 1 || c_cs != 1 || !(beta == 0.0 || beta == 1.0) {
-        return false;
-    }
-    if Isa::detect().level() != Level::Avx512 {
-        return false;
-    }
+    let fits = few && b.2 == 1 && c.2 == 1 && (beta == 0.0 || beta == 1.0);
+    fits && by_tiles(isa, (m, n, k), alpha, a, b, beta, c)
+}
+
+multiversion! {
+    /// The product, where there is AVX-512; whether there is.
+    fn by_tiles(isa: Isa, shape: (usize, usize, usize), alpha: f32, a: Strided<'_>, b: Strided<'_>, beta: f32, c: StridedMut<'_>) -> bool {
+        false
+    } avx512 => tiles
+}
+
+#[target_feature(enable = "avx512f")]
+fn tiles(
+    (m, n, k): (usize, usize, usize),
+    alpha: f32,
+    a: Strided<'_>,
+    (b, b_rs, _): Strided<'_>,
+    beta: f32,
+    (c, c_rs, _): StridedMut<'_>,
+) -> bool {
     for j in (0..n).step_by(2 * LANES) {
         let width = (n - j).min(2 * LANES);
         for i in (0..m).step_by(ROWS) {
@@ -46,8 +63,7 @@ pub(crate) fn product(
             macro_rules! tile_of {
                 ($($rows:literal)*) => {
                     match (m - i).min(ROWS) {
-                        // SAFETY: the features of the level were detected. The rows and columns of the tile are within the
-                        // matrices, by the assertions of the caller.
+                        // SAFETY: the rows and columns of the tile are within the matrices, by the assertions of `Real::gemm`.
                         $($rows if width > LANES => unsafe { tile::<$rows, 2>(width, k, alpha, a, b, beta, c) },
                         $rows => unsafe { tile::<$rows, 1>(width, k, alpha, a, b, beta, c) },)*
                         _ => unreachable!("at most {ROWS} rows"),
@@ -167,10 +183,13 @@ mod tests {
             let (a, b, c) = (reals(1, m * k), reals(2, k * n), reals(3, m * n));
             for (a_rs, a_cs) in [(k, 1), (1, m)] {
                 for beta in [0.0, 1.0] {
-                    let (mut want, mut got) = (c.clone(), c.clone());
+                    let mut want = c.clone();
                     by_gemm((m, n, k), 0.1, (&a, a_rs, a_cs), (&b, n, 1), beta, &mut want);
-                    if product((m, n, k), 0.1, (&a, a_rs, a_cs), (&b, n, 1), beta, (&mut got, n, 1)) {
-                        assert_eq!(got, want, "{m}×{k} by {k}×{n}, β = {beta}");
+                    for isa in Isa::all() {
+                        let (a, mut got) = ((&a[..], a_rs, a_cs), c.clone());
+                        if product(isa, (m, n, k), 0.1, a, (&b, n, 1), beta, (&mut got, n, 1)) {
+                            assert_eq!(got, want, "{m}×{k} by {k}×{n}, β = {beta}");
+                        }
                     }
                 }
             }

@@ -32,7 +32,7 @@ impl<'a, T> Strips<'a, T> {
     }
 }
 
-/// Some neighbouring columns of a row-major matrix, to be written while others write the others.
+/// Some adjacent columns of a row-major matrix, which one thread writes while other threads write other columns.
 #[derive(Debug)]
 pub struct Columns<'a, T> {
     data: *mut T,
@@ -46,7 +46,7 @@ pub struct Columns<'a, T> {
 unsafe impl<T: Send> Send for Columns<'_, T> {}
 
 impl<T> Columns<'_, T> {
-    /// Asks for the cache lines of row `i`, if there is one, to be read or written soon.
+    /// Prefetches the cache lines of row `i`, if there is one.
     #[inline(always)]
     pub fn prefetch(&self, i: usize) {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -113,7 +113,7 @@ pub fn split_columns<T>(
     (0..n).step_by(width).map(strip)
 }
 
-/// Gives every part to `task` with its number, on the current rayon pool when there is work for more than one thread.
+/// Calls `task(i, part)` for every part i, on the current rayon pool when there is work for more than one thread.
 ///
 /// `work` is a rough count of vector operations: below the cost of waking a thread the caller does all, and nothing is
 /// allocated.
@@ -131,7 +131,7 @@ pub fn for_each_part<S: Send>(
     }
 }
 
-/// Whether so many vector operations cost more than the waking of a thread.
+/// Whether so many vector operations take longer than waking a thread.
 fn is_worth_a_thread(work: usize) -> bool {
     // About 10 µs: two wake-ups of a sleeping worker.
     const WORTH_A_THREAD: usize = 1 << 15;

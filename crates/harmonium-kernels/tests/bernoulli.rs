@@ -2,7 +2,7 @@
 
 mod common;
 
-use harmonium_kernels::{Key, Real, bits};
+use harmonium_kernels::{Key, Real, bits, reference};
 use proptest::prelude::*;
 
 const KEY: Key = Key { seed: 5, purpose: 1, block: 0, sweep: 0 };
@@ -47,6 +47,17 @@ fn extreme_logits() {
     assert!(out.iter().all(|&row| row == 0b101010));
 }
 
+/// Small and large logits, more rows and columns than share a stream.
+fn draws<T: Real>(seed: u64, rows: usize, n: usize, size: f64) {
+    let logits: Vec<T> =
+        common::Source(seed).reals::<T>(rows * n).iter().map(|x| T::of(size * x.f64())).collect();
+    let exact: Vec<f64> = logits.iter().map(|x| x.f64()).collect();
+    let (mut fast, mut slow) = (vec![7; rows * bits::words(n)], vec![7; rows * bits::words(n)]);
+    T::sample_bits(&logits, n, Key { seed, ..KEY }, &mut fast);
+    reference::sample_bits(&exact, n, Key { seed, ..KEY }, &mut slow);
+    assert!(fast == slow, "{rows} × {n}");
+}
+
 /// The values of a key are part of what a seed means: a change here is value-breaking.
 #[test]
 fn pinned_values() {
@@ -62,6 +73,12 @@ const PINNED: [u64; 4] =
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
+    #[test]
+    fn every_bit_is_that_of_the_comparison_in_f64(seed: u64, rows in prop_oneof![9 => 0usize..80, 1 => Just(1030usize)], n in 0usize..140, size in prop::sample::select(vec![0.01, 3.0, 40.0])) {
+        draws::<f32>(seed, rows, n, size);
+        draws::<f64>(seed, rows, n, size);
+    }
+
     #[test]
     fn any_shape_and_any_number_of_threads(rows in 0usize..80, n in 0usize..140, seed: u64) {
         let logits: Vec<f32> = common::Source(seed).reals(rows * n);

@@ -26,7 +26,9 @@ impl Batch {
     }
     fn states(&self) -> States<'_> {
         match self.side {
-            Side::Binary(n) | Side::Spin(n) => States::Bits(bits::Rows::new(&self.bits, self.rows, n)),
+            Side::Binary(n) | Side::Spin(n) => {
+                States::Bits(bits::BitMatrix::new(&self.bits, self.rows, n))
+            }
             Side::Potts { sites, q } => States::Codes(Codes::new(&self.codes, sites, q)),
         }
     }
@@ -53,7 +55,7 @@ proptest! {
     fn fields_are_those_of_the_rounded_weights(
         seed: u64, target in 0u8..3, kinds in prop::collection::vec(0u8..3, 0..3),
         rows in prop_oneof![40 => 0usize..67, 1 => Just(1030usize)], n in 1usize..80, k in prop::sample::select(vec![1usize, 5, 60, 64, 65, 150, 300]),
-        size in prop::sample::select(vec![0.01, 0.5, 3.0]), p in prop::sample::select(vec![0.02, 0.5]), beta in 0.2f32..2.0,
+        size in prop::sample::select(vec![0.01, 0.5, 3.0]), p in prop::sample::select(vec![0.02, 0.5]), beta in prop_oneof![Just(1.0), 0.2f32..2.0],
         backward: bool,
     ) {
         let mut s = Source(seed);
@@ -121,9 +123,17 @@ proptest! {
                 }
             }
             prop_assert_eq!(&means_alone, &rounded);
-            for (f, m) in got.iter().zip(&means) {
-                let want = if factor == 2.0 { f.tanh() } else { 1.0 / (1.0 + (-f).exp()) };
-                prop_assert!((want - m).abs() < 1e-6);
+            for (&f, &m) in got.iter().zip(&means) {
+                let f = f64::from(f);
+                let want = if factor == 2.0 { reference::tanh(f) } else { reference::sigmoid(f) };
+                prop_assert!((want - f64::from(m)).abs() < 1e-6);
+            }
+            // Then the fields have no rounding errors, and neither have the logits.
+            if beta == 1.0 {
+                let logits: Vec<f64> = got.iter().map(|&f| factor * f64::from(f)).collect();
+                let mut slow = vec![0; sampled.len()];
+                reference::sample_bits(&logits, n, key, &mut slow);
+                prop_assert!(slow == sampled);
             }
             let mut alone = vec![0; sampled.len()];
             field.sample(key, &mut alone);
@@ -218,7 +228,7 @@ fn gibbs(a: Side, b: Side, seed: u64) {
     for t in 0..burn + sweeps {
         let key = |purpose| Key { seed, purpose, block: 0, sweep: t as u64 };
         let inputs =
-            [Input { direction: c.forward(), states: States::Bits(bits::Rows::new(&v, rows, m)) }];
+            [Input { direction: c.forward(), states: States::Bits(bits::BitMatrix::new(&v, rows, m)) }];
         Field::new(b, rows, &th, beta, &inputs).sample(key(0), &mut h);
         if t >= burn {
             for r in 0..rows {
@@ -230,7 +240,7 @@ fn gibbs(a: Side, b: Side, seed: u64) {
             }
         }
         let inputs =
-            [Input { direction: c.backward(), states: States::Bits(bits::Rows::new(&h, rows, n)) }];
+            [Input { direction: c.backward(), states: States::Bits(bits::BitMatrix::new(&h, rows, n)) }];
         Field::new(a, rows, &tv, beta, &inputs).sample(key(1), &mut v);
     }
     // Chains are independent: the spread of their means gives the error of the mean over chains.

@@ -1,55 +1,59 @@
-//! Second moments against sums over rows.
+//! Second moments against their one-element-at-a-time twins.
 
 mod common;
 
 use common::Source;
-use harmonium_kernels::bits::{Rows, Values};
-use harmonium_kernels::fixed::{Means, Product, Range, Write, bits_means};
+use harmonium_kernels::bits::{BitMatrix, Values};
+use harmonium_kernels::fixed::{
+    F32x32, Means, Product, Range, Side, States, WIDTH, Write, bits_means, for_each_strip,
+};
+use harmonium_kernels::reference::{self, value};
 use harmonium_kernels::{Codes, Real, bits, moments};
 use proptest::prelude::*;
 
-fn value(x: Rows<'_>, values: Values, r: usize, i: usize) -> f64 {
-    let bit = f64::from(u8::from(bits::get(x.row(r), i)));
-    if values == Values::Spin { 2.0 * bit - 1.0 } else { bit }
+/// The units of a layer that is read as `values`.
+fn side(x: BitMatrix<'_>, values: Values) -> Side {
+    if values == Values::Spin { Side::Spin(x.bits()) } else { Side::Binary(x.bits()) }
 }
 
 fn outer<T: Real>(seed: u64, rows: usize, k: usize, n: usize, eps: f64) {
     let mut s = Source(seed);
     let (x, y) = (s.bits(rows, k, 0.3), s.bits(rows, n, 0.6));
-    let (x, y) = (Rows::new(&x, rows, k), Rows::new(&y, rows, n));
+    let (x, y) = (BitMatrix::new(&x, rows, k), BitMatrix::new(&y, rows, n));
     let h: Vec<T> = s.reals(rows * n);
     let start: Vec<T> = s.reals(k * n);
     let scale = T::of(-0.7);
     let tolerance = eps * (2.0 + rows as f64);
-    let check = |got: &[T], term: &dyn Fn(usize, usize, usize) -> f64| {
+    let check = |got: &[T], twin: &dyn Fn(usize, usize) -> f64| {
         for i in 0..k {
             for j in 0..n {
-                let want: f64 = (0..rows).map(|r| term(r, i, j)).sum();
-                let want = start[i * n + j].f64() - 0.7 * want;
+                let want = start[i * n + j].f64() - 0.7 * twin(i, j);
                 assert!((got[i * n + j].f64() - want).abs() < tolerance, "{i} {j}");
             }
         }
     };
+    let real = |r: usize, j: usize| h[r * n + j].f64();
     for values in [Values::Binary, Values::Spin] {
+        let a = |r: usize, i: usize| value(side(x, values), States::Bits(x), r, i);
         let mut out = start.clone();
         moments::add_bits_outer(x, values, &h, n, scale, &mut out);
-        check(&out, &|r, i, j| value(x, values, r, i) * h[r * n + j].f64());
+        check(&out, &|i, j| reference::outer(rows, a, real, (i, j)));
         for other in [Values::Binary, Values::Spin] {
+            let b = |r: usize, j: usize| value(side(y, other), States::Bits(y), r, j);
             let mut out = start.clone();
             moments::add_bits_bits_outer((x, values), (y, other), scale, &mut out);
-            check(&out, &|r, i, j| value(x, values, r, i) * value(y, other, r, j));
+            check(&out, &|i, j| reference::outer(rows, a, b, (i, j)));
         }
     }
     let q = 3;
-    if k.is_multiple_of(q) {
+    if k.is_multiple_of(q) && k > 0 {
         let codes = s.codes(rows * k / q, q);
+        let codes = Codes::new(&codes, k / q, q);
         let mut out = start.clone();
-        moments::add_codes_outer(Codes::new(&codes, k / q, q), &h, n, scale, &mut out);
-        if k > 0 {
-            check(&out, &|r, i, j| {
-                if codes[r * (k / q) + i / q] as usize == i % q { h[r * n + j].f64() } else { 0.0 }
-            });
-        }
+        moments::add_codes_outer(codes, &h, n, scale, &mut out);
+        let potts = Side::Potts { sites: k / q, q };
+        let a = |r: usize, i: usize| value(potts, States::Codes(codes), r, i);
+        check(&out, &|i, j| reference::outer(rows, a, real, (i, j)));
     }
 }
 
@@ -64,11 +68,11 @@ proptest! {
     #[test]
     fn counts(seed: u64, rows in 0usize..600, n in 0usize..150, p in prop::sample::select(vec![0.3, 1.0])) {
         let x = Source(seed).bits(rows, n, p);
-        let x = Rows::new(&x, rows, n);
+        let x = BitMatrix::new(&x, rows, n);
         let mut out = vec![1u32; n];
         bits::add_counts(x, &mut out);
         for (j, &count) in out.iter().enumerate() {
-            prop_assert_eq!(count as usize, 1 + (0..rows).filter(|&r| bits::get(x.row(r), j)).count());
+            prop_assert_eq!(count, 1 + reference::count(x, j));
         }
     }
 
@@ -76,7 +80,7 @@ proptest! {
     fn means_in_fixed_point(seed: u64, rows in 0usize..200, k in 1usize..100, n in 1usize..70, spin: bool, p in prop::sample::select(vec![0.1, 1.0])) {
         let mut s = Source(seed);
         let v = s.bits(rows, k, p);
-        let v = Rows::new(&v, rows, k);
+        let v = BitMatrix::new(&v, rows, k);
         let low = if spin { -1.0 } else { 0.0 };
         let m: Vec<f32> = (0..rows * n).map(|_| (low + (1.0 - low) * s.unit().powi(2)) as f32).collect();
         let m: Vec<f32> = m.iter().map(|&m| if s.unit() < 0.1 { m.round() } else { m }).collect();
@@ -95,11 +99,26 @@ proptest! {
             let want: f64 = (0..rows).map(|r| f64::from(m[r * n + j])).sum();
             prop_assert!((sum - want).abs() <= 1e-5 * (1.0 + want.abs()), "sum {sum}, {want}");
         }
+        // Of the means as they were rounded, the sum is right up to the rounding of f32.
+        let bit = |r: usize, i: usize| value(side(v, values), States::Bits(v), r, i);
+        let rounded = |r: usize, j: usize| f64::from(means.rounded(r, j));
+        let lost = |j: usize| means.sums()[j] - (0..rows).map(|r| rounded(r, j)).sum::<f64>();
+        for i in 0..k {
+            for j in 0..n {
+                let mut want = 2.0 * reference::outer(rows, bit, rounded, (i, j));
+                if values == Values::Spin {
+                    // The sums of the means enter unrounded: a spin is 2·bit − 1.
+                    want -= 2.0 * lost(j);
+                }
+                let got = f64::from(set[i * n + j]);
+                prop_assert!((got - want).abs() <= 1e-5 * (1.0 + rows as f64), "{i}, {j}: {got}, {want}");
+            }
+        }
         let step = if spin { 2.0 / 63.0 } else { 1.0 / 63.0 } * if values == Values::Spin { 2.0 } else { 1.0 };
         let mut squares = 0.0;
         for i in 0..k {
             for j in 0..n {
-                let want: f64 = (0..rows).map(|r| value(v, values, r, i) * f64::from(m[r * n + j])).sum();
+                let want = reference::outer(rows, bit, |r, j| f64::from(m[r * n + j]), (i, j));
                 let error = (f64::from(out[i * n + j]) - 0.25) / 2.0 - want;
                 prop_assert!(error.abs() <= step * rows as f64 + 1e-4 * (1.0 + want.abs()));
                 squares += error * error;
@@ -111,6 +130,36 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+    /// Products of both signs and of other scales, by each method: few bits, and many.
+    #[test]
+    fn strips_of_several_products(seed: u64, rows in 1usize..150, k in 1usize..400, n in 1usize..70, p in prop::sample::select(vec![0.05, 0.6]), scales in prop::collection::vec(prop::sample::select(vec![-0.5f32, 0.5, 1.5]), 1..4)) {
+        let mut s = Source(seed);
+        let v: Vec<Vec<u64>> = scales.iter().map(|_| s.bits(rows, k, p)).collect();
+        let v: Vec<_> = v.iter().map(|v| BitMatrix::new(v, rows, k)).collect();
+        let m: Vec<Vec<f32>> = scales.iter().map(|_| (0..rows * n).map(|_| s.unit() as f32).collect()).collect();
+        let means: Vec<_> = m.iter().map(|m| Means::new(m, rows, n, Range::Binary)).collect();
+        let products: Vec<_> = v.iter().zip(&means).zip(&scales).map(|((&v, means), &scale)| {
+            Product { v, values: Values::Binary, means, scale }
+        }).collect();
+        let mut strips = vec![Vec::<F32x32>::new(); n.div_ceil(WIDTH)];
+        for_each_strip(&products, strips.iter_mut(), |_, _| (), |_, first, strip, all| {
+            assert_eq!(all.len(), first);
+            all.extend_from_slice(strip);
+        });
+        for (i, j) in (0..k).flat_map(|i| (0..n).map(move |j| (i, j))) {
+            let want: f64 = products.iter().map(|p| {
+                let bit = |r: usize, i: usize| value(Side::Binary(k), States::Bits(p.v), r, i);
+                let rounded = |r: usize, j: usize| f64::from(p.means.rounded(r, j));
+                f64::from(p.scale) * reference::outer(rows, bit, rounded, (i, j))
+            }).sum();
+            let got = f64::from(strips[j / WIDTH][i].0[j % WIDTH]);
+            prop_assert!((got - want).abs() <= 1e-5 * (1.0 + rows as f64), "{i}, {j}: {got}, {want}");
+        }
+    }
+}
+
 /// Means far below the step count on average.
 #[test]
 fn rounding_has_no_bias() {
@@ -119,7 +168,7 @@ fn rounding_has_no_bias() {
     for mean in [1e-4f32, 3.3e-3, 0.5001, 0.9999] {
         let mut out = vec![0f32; n];
         let means = Means::new(&vec![mean; rows * n], rows, n, Range::Binary);
-        let v = Rows::new(&v, rows, 1);
+        let v = BitMatrix::new(&v, rows, 1);
         let scale = 1.0 / rows as f32;
         let product = Product { v, values: Values::Binary, means: &means, scale };
         bits_means(product, Write::Set, &mut out);
@@ -140,7 +189,7 @@ fn moments_do_not_depend_on_the_threads() {
     let run = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         let (mut a, mut b) = (vec![0f32; k * n], vec![0f32; k * n]);
-        let v = Rows::new(&v, rows, k);
+        let v = BitMatrix::new(&v, rows, k);
         pool.install(|| {
             let means = Means::new(&m, rows, n, Range::Binary);
             let product = Product { v, values: Values::Binary, means: &means, scale: 1.0 };

@@ -3,7 +3,7 @@
 mod common;
 
 use common::Source;
-use harmonium_kernels::bits::{Rows, Values};
+use harmonium_kernels::bits::{BitMatrix, Values};
 use harmonium_kernels::fixed::{Coupling, Field, Input, Product, Side, States, Write, bits_means};
 use harmonium_kernels::{Codes, Key, Real, bits, moments};
 
@@ -14,7 +14,7 @@ fn products_of_reals() {
     let mut s = Source(1);
     let (rows, k, n) = (9, 70, 19);
     let x = s.bits(rows, k, 0.4);
-    let x = Rows::new(&x, rows, k);
+    let x = BitMatrix::new(&x, rows, k);
     let w: Vec<f64> = s.reals(k * n);
     let (mut out, mut spins) = (vec![0.0; rows * n], vec![0.0; rows * n]);
     f64::add_bits(x, &w, n, 1.0, &mut out);
@@ -46,7 +46,7 @@ fn fixed_point() {
     // By tables, and by lists of the set bits.
     for p in [0.5, 0.05] {
         let x = s.bits(rows, k, p);
-        let x = Rows::new(&x, rows, k);
+        let x = BitMatrix::new(&x, rows, k);
         let inputs = [Input { direction: coupling.forward(), states: States::Bits(x) }];
         let field = Field::new(Side::Binary(n), rows, &theta, 1.0, &inputs);
         let (mut out, mut means) = (vec![0; rows * bits::words(n)], vec![0f32; rows * n]);
@@ -65,7 +65,6 @@ fn fixed_point() {
 fn draws_and_functions() {
     let logits: Vec<f32> = Source(3).reals(200);
     f32::sample_bits(&logits, 40, KEY, &mut [0; 5]);
-    f32::sample_codes(&logits, 4, 5, KEY, &mut [0; 50]);
     let mut x = logits;
     f32::sigmoid_slice(&mut x);
     f32::softmax_groups(&mut x, 4);

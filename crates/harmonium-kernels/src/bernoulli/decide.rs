@@ -1,8 +1,8 @@
-//! The 16-bit decision of a Bernoulli draw: 32 units at a time, with a mark on the few it leaves open.
+//! The 16-bit decision of a Bernoulli draw: 32 units at a time, with a mask of the few that it leaves undecided.
 //!
 //! A unit with logit x ∈ 2^-11·ℤ (16 bits) takes its less likely value when u < σ(−|x|), which is
 //! u < e^{−|x|}(1−u). Both sides are computed in units of 2^-15 from the first 16 bits r of u:
-//! e^{−|x|} = 2^{−n}·2^{−f} with a cubic for 2^{−f}. Their difference d is at most [`OPEN`] away from zero
+//! e^{−|x|} = 2^{−n}·2^{−f} with a cubic for 2^{−f}. Their difference d is at most [`UNDECIDED`] away from zero
 //! on every unit whose decision could depend on the rounding of x to 2^-11, on the approximation or on the
 //! bits of u beyond r; those units are decided in f64 with 52 more bits. A test walks through all 2^16
 //! logits and shows that no decided unit is decided wrongly.
@@ -15,8 +15,8 @@ pub(crate) type Random = [u16; 32];
 /// Sums of 2^16·σ over some rows.
 pub(crate) type Totals = [u32; 32];
 
-/// Units with |d| ≤ `OPEN` are left open: about 4 in 10 000.
-pub(crate) const OPEN: i16 = 8;
+/// Units with |d| ≤ `UNDECIDED` are left undecided: about 4 in 10 000.
+pub(crate) const UNDECIDED: i16 = 8;
 
 // 2^-f = 1 − f(C1 − f(C2 − f·C3)) in 16-bit fractions; the coefficients and the offset that centres the
 // rounding of the chain of multiplications were fitted so that the exhaustive test passes.
@@ -49,6 +49,11 @@ pub(crate) fn margin(x: i16, r: u16) -> i16 {
     (high(exponential(x), !r) as i16).wrapping_sub((r >> 1) as i16)
 }
 
+/// Whether 16 bits decide about a unit with this rounded logit.
+pub(crate) fn is_decided(x: i16, r: u16) -> bool {
+    margin(x, r).wrapping_abs() > UNDECIDED
+}
+
 // 1/(1+e) = G0 − e(G1 − e(G2 − e(G3 − e·G4))) in 16-bit fractions, fitted so that σ is within 10⁻⁴ everywhere.
 const G: [u16; 5] = [65388, 63176, 52392, 29543, 7711];
 
@@ -57,7 +62,7 @@ const G: [u16; 5] = [65388, 63176, 52392, 29543, 7711];
 fn probability(x: i16) -> u16 {
     let e = exponential(x) << 1;
     let g = G[..4].iter().rfold(G[4], |g, &c| c.wrapping_sub(high(e, g)));
-    // σ(−|x|), and all its bits turned over is 1 − it.
+    // σ(−|x|); its complement in all bits is 1 − σ(−|x|).
     let less_likely = high(e, g);
     less_likely ^ !(x >> 15) as u16
 }
@@ -95,7 +100,7 @@ pub(crate) trait Decide {
     unsafe fn store(x: Self::Logits) -> Logits;
     /// The nearest integers (ties to even), saturated at ±32767; NaN gives some value.
     unsafe fn round(y: &[f32; 32]) -> Self::Logits;
-    /// (values, open units), bit c for unit c.
+    /// (values, undecided units), bit c for unit c.
     unsafe fn decide(x: Self::Logits, r: &Random) -> (u32, u32);
     /// The levels of the probabilities; adds 2^16 times the probabilities to the totals.
     unsafe fn levels(x: Self::Logits, dither: &Random, totals: &mut Totals) -> [u8; 32];
@@ -120,15 +125,15 @@ impl Decide for Portable {
     }
     #[inline(always)]
     unsafe fn decide(x: Logits, r: &Random) -> (u32, u32) {
-        let (mut value, mut open) = ([0i16; 32], [0i16; 32]);
+        let (mut value, mut undecided) = ([0i16; 32], [0i16; 32]);
         for c in 0..32 {
             let d = margin(x[c], r[c]);
             value[c] = x[c] ^ d;
-            open[c] = if d.wrapping_abs() <= OPEN { -1 } else { 0 };
+            undecided[c] = if d.wrapping_abs() <= UNDECIDED { -1 } else { 0 };
         }
         let signs =
             |v: &[i16; 32]| v.iter().enumerate().fold(0, |bits, (c, &v)| bits | u32::from(v < 0) << c);
-        (signs(&value), signs(&open))
+        (signs(&value), signs(&undecided))
     }
 
     #[inline(always)]
@@ -157,7 +162,9 @@ impl Decide for Portable {
 }
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-pub(crate) mod x86;
+mod x86;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+pub(crate) use x86::{Avx2, Avx512};
 
 #[cfg(test)]
 mod tests {
@@ -178,16 +185,16 @@ mod tests {
     /// that rounds to this one (with 0.01 for the rounding of f32), whatever the further bits of u are.
     #[test]
     fn no_decided_unit_is_wrong() {
-        let mut open = 0.0;
+        let mut undecided = 0.0;
         for x in i16::MIN..=i16::MAX {
             let (least, most) = thresholds(x);
-            let less_likely = last(|r| margin(x, r) > OPEN);
-            let likely = last(|r| margin(x, r) >= -OPEN) + 1;
+            let less_likely = last(|r| margin(x, r) > UNDECIDED);
+            let likely = last(|r| margin(x, r) >= -UNDECIDED) + 1;
             assert!(f64::from(less_likely + 1) <= least, "x = {x}: r = {less_likely}");
             assert!(f64::from(likely) >= most, "x = {x}: r = {likely}");
-            open += f64::from(likely - less_likely - 1) / 65536.0;
+            undecided += f64::from(likely - less_likely - 1) / 65536.0;
         }
-        assert!(open / 65536.0 < 3.9e-4, "too many open units: {}", open / 65536.0);
+        assert!(undecided / 65536.0 < 3.9e-4, "too many undecided units: {}", undecided / 65536.0);
     }
 
     #[test]

@@ -1,35 +1,36 @@
 //! Bernoulli draws from logits: packed bits out, exact with respect to the logits.
 //!
-//! Columns are cut into blocks of 32 and rows into blocks of [`ROWS`], whatever the number of threads;
+//! Columns are cut into blocks of 32 and rows into blocks of [`STREAM_ROWS`], whatever the number of threads;
 //! each pair of blocks draws from the stream of its own key, so samples do not depend on the threads.
 //! A draw is a comparison of a uniform number u with σ of the logit: its leading 16 bits are compared for
-//! 32 units at once ([`decide`]), and where they do not settle the matter, u gets 52 more bits and the
+//! 32 units at once ([`decide`]), and where they do not decide, u gets 52 more bits and the
 //! comparison is made in f64. The result is that of the comparison in f64 in every case.
 
 mod decide;
 mod sources;
 
-pub(crate) use sources::{Integers, Narrow, sample_reals};
+pub(crate) use sources::{Sums16, Sums32, sample_reals};
 
-use crate::fixed::Levels;
+use crate::bits;
+use crate::isa::{Isa, multiversion};
+use crate::lanes::Lanes;
 use crate::math;
+use crate::scratch::{self, Kept, Taken};
 use crate::stream::{Key, Stream};
-use crate::{isa::Isa, lanes::Lanes};
-use decide::{Decide, Logits, Portable, Random};
-pub(crate) use decide::{LEVELS, level};
+use crate::x32::{Levels, WIDTH};
+use decide::{Decide, Logits, Random};
+pub(crate) use decide::{LEVELS, is_decided, level};
 use rand::rand_core::Rng;
 
-/// Columns that share a stream.
-pub(crate) const COLUMNS: usize = 32;
 /// Rows that share a stream.
-pub(crate) const ROWS: usize = 1024;
+pub(crate) const STREAM_ROWS: usize = 1024;
 /// Logits are rounded to steps of 2^-11 for the first comparison.
-pub(crate) const UNIT: f64 = 2048.0;
+pub(crate) const STEPS_PER_NAT: f64 = 2048.0;
 
 /// The random numbers of one block of columns and rows.
 pub(crate) struct Noise {
     lanes: Lanes,
-    /// For the units that 16 bits leave open.
+    /// For the units that 16 bits leave undecided.
     rest: Stream,
 }
 
@@ -42,6 +43,18 @@ impl Noise {
         assert!(columns < 1 << 16 && rows < 1 << 16, "batch too large for its streams");
         let key = Key { block: (rows as u32) << 16 | columns as u32, ..key };
         Self { lanes: Lanes::new(key.hash()), rest: Stream::new(key) }
+    }
+
+    /// The leading 16 bits of the next row.
+    pub(crate) fn leading(&mut self) -> Random {
+        let mut row = [[0; WIDTH]];
+        self.lanes.fill(&mut row);
+        row[0]
+    }
+
+    /// 52 further bits, as a fraction.
+    pub(crate) fn more(&mut self) -> f64 {
+        more(&mut self.rest)
     }
 }
 
@@ -56,49 +69,15 @@ pub(crate) trait Source {
     fn exact(&self, row: usize, column: usize) -> f64;
 }
 
-/// A function that runs `$body` with the decision of the instruction set named by its first argument.
-macro_rules! decided {
-    ($(#[$attr:meta])* $vis:vis fn $name:ident $(<$S:ident>)? ($($arg:ident: $ty:ty),*) $(-> $ret:ty)? => $body:ident) => {
-        $(#[$attr])*
-        $vis fn $name $(<$S: Source>)? (isa: Isa, $($arg: $ty),*) $(-> $ret)? {
-            #[cfg(all(target_arch = "x86_64", not(miri)))]
-            {
-                use crate::isa::Level;
-                use decide::x86;
-                #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
-                fn avx2 $(<$S: Source>)? ($($arg: $ty),*) $(-> $ret)? {
-                    // SAFETY: this function has the features that the decision needs.
-                    unsafe { $body::<x86::Avx2 $(, $S)?>($($arg),*) }
-                }
-                #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,avx512f,avx512bw,avx512dq,avx512vl")]
-                fn avx512 $(<$S: Source>)? ($($arg: $ty),*) $(-> $ret)? {
-                    // SAFETY: this function has the features that the decision needs.
-                    unsafe { $body::<x86::Avx512 $(, $S)?>($($arg),*) }
-                }
-                match isa.level() {
-                    Level::Portable => {}
-                    // SAFETY: an `Isa` of this level exists only if its features were detected.
-                    Level::Avx2 => return unsafe { avx2($($arg),*) },
-                    // SAFETY: as above.
-                    Level::Avx512 => return unsafe { avx512($($arg),*) },
-                }
-            }
-            let _ = isa;
-            // SAFETY: the portable decision needs no feature.
-            unsafe { $body::<Portable $(, $S)?>($($arg),*) }
-        }
-    };
-}
-
-decided! {
+multiversion! {
     /// Draws `out.len()` rows of 32 units.
-    pub(crate) fn sample<S>(source: &S, noise: &mut Noise, out: &mut [u32]) => rows
+    pub(crate) fn sample<S: Source>(isa: Isa, source: &S, noise: &mut Noise, out: &mut [u32]) => sample_rows with decide
 }
 
 /// # Safety
 /// The instruction set of `D` must be present.
 #[inline(always)]
-unsafe fn rows<D: Decide, S: Source>(source: &S, noise: &mut Noise, out: &mut [u32]) {
+unsafe fn sample_rows<D: Decide, S: Source>(source: &S, noise: &mut Noise, out: &mut [u32]) {
     // Random numbers are made for 16 rows at a time: their states and the constants of the decision do not
     // fit the registers together.
     const AHEAD: usize = 16;
@@ -110,34 +89,40 @@ unsafe fn rows<D: Decide, S: Source>(source: &S, noise: &mut Noise, out: &mut [u
             // SAFETY: the caller's promise.
             let x = unsafe { source.rounded::<D>(row) };
             // SAFETY: as above.
-            let (values, open) = unsafe { D::decide(x, random) };
-            *out = if open == 0 {
+            let (values, undecided) = unsafe { D::decide(x, random) };
+            *out = if undecided == 0 {
                 values
             } else {
                 // SAFETY: as above.
                 let x = unsafe { D::store(x) };
-                settle(&x, random, values, open, &mut noise.rest, |c| source.exact(row, c))
+                decide_with_more_bits(&x, random, values, undecided, &mut noise.rest, |c| {
+                    source.exact(row, c)
+                })
             };
         }
     }
 }
 
-/// Decides the open units with 52 more random bits each.
+#[inline(always)]
+fn more(rest: &mut Stream) -> f64 {
+    (rest.next_u64() >> 12) as f64 * 2f64.powi(-52)
+}
+
+/// Decides the undecided units with 52 more random bits each.
 #[cold]
 #[inline(never)]
-fn settle(
+fn decide_with_more_bits(
     x: &Logits,
     r: &Random,
     mut values: u32,
-    mut open: u32,
+    mut undecided: u32,
     rest: &mut Stream,
     exact: impl Fn(usize) -> f64,
 ) -> u32 {
-    while open != 0 {
-        let c = open.trailing_zeros() as usize;
-        open &= open - 1;
-        let more = (rest.next_u64() >> 12) as f64 * 2f64.powi(-52);
-        let u = (f64::from(r[c]) + more) * 2f64.powi(-16);
+    while undecided != 0 {
+        let c = undecided.trailing_zeros() as usize;
+        undecided &= undecided - 1;
+        let u = (f64::from(r[c]) + more(rest)) * 2f64.powi(-16);
         // The value that the rounded logit makes less likely, as in the 16-bit decision.
         let sign = if x[c] < 0 { 1.0 } else { -1.0 };
         let less_likely = u < math::f64::sigmoid(sign * exact(c));
@@ -147,13 +132,22 @@ fn settle(
     values
 }
 
+thread_local! {
+    static SAMPLED: Kept<Vec<u32>> = Kept::default();
+}
+
+/// The buffer of this thread for bits that [`pack`] will join.
+pub(crate) fn sampled() -> Taken<Vec<u32>> {
+    scratch::take(&SAMPLED)
+}
+
 /// Joins blocks of 32 sampled columns (`sampled[block · rows + row]`) into packed rows of `n` bits.
 pub(crate) fn pack(sampled: &[u32], rows: usize, n: usize, out: &mut [u64]) {
-    let stride = crate::bits::words(n);
+    let stride = bits::words(n);
     if stride == 0 {
         return;
     }
-    let last = crate::bits::last_mask(n);
+    let last = bits::last_mask(n);
     for (r, out) in out.chunks_exact_mut(stride).enumerate() {
         for (q, out) in out.iter_mut().enumerate() {
             let low = u64::from(sampled[2 * q * rows + r]);
@@ -164,10 +158,10 @@ pub(crate) fn pack(sampled: &[u32], rows: usize, n: usize, out: &mut [u64]) {
     }
 }
 
-decided! {
+multiversion! {
     /// The conditional means of `out.len()` rows as levels, rounded up where `dither` says so; adds 2^16 times the means
     /// to the totals.
-    pub(crate) fn levels<S>(source: &S, dither: &Dither, out: &mut [Levels], totals: &mut [u32; COLUMNS]) => level_rows
+    pub(crate) fn levels<S: Source>(isa: Isa, source: &S, dither: &Dither, out: &mut [Levels], totals: &mut [u32; WIDTH]) => level_rows with decide
 }
 
 /// Thresholds that are evenly spread over the rows: multiples of the golden ratio along them, and of another irrational
@@ -180,7 +174,7 @@ pub(crate) struct Dither {
 impl Dither {
     /// For a block of columns and the rows from `first` on.
     pub(crate) fn new(column: usize, first: usize) -> Self {
-        let at = |c: usize| leading(((COLUMNS * column + c) as u32).wrapping_mul(0x85eb_ca6b));
+        let at = |c: usize| leading(((WIDTH * column + c) as u32).wrapping_mul(0x85eb_ca6b));
         Self { across: std::array::from_fn(at), first }
     }
 
@@ -206,7 +200,7 @@ unsafe fn level_rows<D: Decide, S: Source>(
     source: &S,
     dither: &Dither,
     out: &mut [Levels],
-    totals: &mut [u32; COLUMNS],
+    totals: &mut [u32; WIDTH],
 ) {
     for (row, out) in out.iter_mut().enumerate() {
         // SAFETY: the caller's promise.
@@ -214,9 +208,9 @@ unsafe fn level_rows<D: Decide, S: Source>(
     }
 }
 
-decided! {
-    /// Goes through all logits and all random numbers: (wrong decisions, open ones).
-    pub(crate) fn check_every_decision() -> (u64, u64) => every_decision
+multiversion! {
+    /// Goes through all logits and all random numbers: (wrong decisions, undecided ones).
+    pub(crate) fn check_every_decision(isa: Isa) -> (u64, u64) => every_decision with decide
 }
 
 /// # Safety
@@ -237,11 +231,11 @@ unsafe fn every_decision<D: Decide>() -> (u64, u64) {
                 d => (2 << d) - 1,
             };
             // SAFETY: the caller's promise.
-            let (values, open) = unsafe { D::decide(D::load(&[x; 32]), &r) };
+            let (values, undecided) = unsafe { D::decide(D::load(&[x; 32]), &r) };
             let less_likely = if x < 0 { values } else { !values };
             let bad = less_likely & !up_to(last) | !less_likely & up_to(first - 1);
-            wrong += u64::from((bad & !open).count_ones());
-            unsettled += u64::from(open.count_ones());
+            wrong += u64::from((bad & !undecided).count_ones());
+            unsettled += u64::from(undecided.count_ones());
         }
     }
     (wrong, unsettled)

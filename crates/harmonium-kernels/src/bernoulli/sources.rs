@@ -1,24 +1,25 @@
 //! Where the logits of a draw come from: 16- or 32-bit fixed-point sums, or a matrix of reals.
 
 use super::decide::Decide;
-use super::{COLUMNS, Noise, ROWS, Source, UNIT, pack, sample};
+use super::{Noise, STEPS_PER_NAT, STREAM_ROWS, Source, pack, sample, sampled};
 use crate::isa::Isa;
-use crate::scratch;
+use crate::scratch::first;
 use crate::stream::Key;
 use crate::strip::{Strips, for_each_task};
+use crate::x32::{I16x32, I32x32, WIDTH};
 
 /// 16-bit sums in steps of 2^-11 and a constant per column.
-pub(crate) struct Narrow<'a> {
-    pub(crate) sums: &'a [crate::fixed::Row],
-    pub(crate) bias: crate::fixed::Row,
+pub(crate) struct Sums16<'a> {
+    pub(crate) sums: &'a [I16x32],
+    pub(crate) bias: I16x32,
 }
 
-impl Source for Narrow<'_> {
+impl Source for Sums16<'_> {
     #[inline(always)]
     unsafe fn rounded<D: Decide>(&self, row: usize) -> D::Logits {
         let sums = &self.sums[row].0;
         // Plain loops, here and below: `from_fn` and `map` of arrays are not always inlined.
-        let mut x = [0; COLUMNS];
+        let mut x = [0; WIDTH];
         for ((x, &sum), &bias) in x.iter_mut().zip(sums).zip(&self.bias.0) {
             *x = sum.saturating_add(bias);
         }
@@ -26,22 +27,22 @@ impl Source for Narrow<'_> {
         unsafe { D::load(&x) }
     }
     fn exact(&self, row: usize, c: usize) -> f64 {
-        f64::from(i32::from(self.sums[row].0[c]) + i32::from(self.bias.0[c])) / UNIT
+        f64::from(i32::from(self.sums[row].0[c]) + i32::from(self.bias.0[c])) / STEPS_PER_NAT
     }
 }
 
 /// 32-bit sums, each worth `scale` nats.
-pub(crate) struct Integers<'a> {
-    pub(crate) sums: &'a [crate::fixed::Wide],
+pub(crate) struct Sums32<'a> {
+    pub(crate) sums: &'a [I32x32],
     pub(crate) scale: f64,
 }
 
-impl Source for Integers<'_> {
+impl Source for Sums32<'_> {
     #[inline(always)]
     unsafe fn rounded<D: Decide>(&self, row: usize) -> D::Logits {
-        let scale = (self.scale * UNIT) as f32;
+        let scale = (self.scale * STEPS_PER_NAT) as f32;
         let sums = &self.sums[row].0;
-        let mut y = [0.0; COLUMNS];
+        let mut y = [0.0; WIDTH];
         for (y, &sum) in y.iter_mut().zip(sums) {
             *y = sum as f32 * scale;
         }
@@ -65,14 +66,14 @@ macro_rules! reals {
             #[inline(always)]
             unsafe fn rounded<D: Decide>(&self, row: usize) -> D::Logits {
                 let x = &self.logits[row * self.n..][..self.width];
-                let mut y = [0.0; COLUMNS];
-                if let Ok(x) = <&[$t; COLUMNS]>::try_from(x) {
+                let mut y = [0.0; WIDTH];
+                if let Ok(x) = <&[$t; WIDTH]>::try_from(x) {
                     for (y, &x) in y.iter_mut().zip(x) {
-                        *y = (x * UNIT as $t) as f32;
+                        *y = (x * STEPS_PER_NAT as $t) as f32;
                     }
                 } else {
                     for (y, &x) in y.iter_mut().zip(x) {
-                        *y = (x * UNIT as $t) as f32;
+                        *y = (x * STEPS_PER_NAT as $t) as f32;
                     }
                 }
                 // SAFETY: the caller's promise.
@@ -114,18 +115,18 @@ pub(crate) fn sample_reals<T: SampleReals>(isa: Isa, logits: &[T], n: usize, key
     let rows = logits.len() / n;
     assert_eq!(logits.len(), rows * n, "sample: logits do not fit rows × n");
     assert_eq!(out.len(), rows * crate::bits::words(n), "sample: output does not fit rows × words");
-    let mut scratch = scratch::take();
-    let (columns, chunks) = (n.div_ceil(COLUMNS), rows.div_ceil(ROWS));
-    let sampled = scratch.sampled(columns * rows);
+    let mut buffer = sampled();
+    let (columns, chunks) = (n.div_ceil(WIDTH), rows.div_ceil(STREAM_ROWS));
+    let sampled = first(&mut buffer, columns * rows);
     let strips = Strips::new(sampled, rows);
     for_each_task(columns * chunks, rows * columns, |task| {
         let (block, chunk) = (task % columns, task / columns);
-        let (first, j) = (chunk * ROWS, block * COLUMNS);
-        let here = ROWS.min(rows - first);
+        let (first, j) = (chunk * STREAM_ROWS, block * WIDTH);
+        let here = STREAM_ROWS.min(rows - first);
         // SAFETY: no other task has this block of columns and rows.
         let out = unsafe { strips.segment(block, first, here) };
         let mut noise = Noise::new(key, block, chunk);
-        T::strip(isa, &logits[first * n + j..], n, COLUMNS.min(n - j), &mut noise, out);
+        T::strip(isa, &logits[first * n + j..], n, WIDTH.min(n - j), &mut noise, out);
     });
     pack(sampled, rows, n, out);
 }

@@ -1,10 +1,10 @@
 //! Transposition of a packed bit matrix, 64 × 64 bits at a time.
 
-use super::{Rows, words};
+use super::{BitMatrix, words};
 use crate::isa::{Isa, multiversion};
 
 /// Words that [`transpose`] writes for `x`.
-pub fn transpose_words(x: Rows<'_>) -> usize {
+pub(crate) fn transpose_words(x: BitMatrix<'_>) -> usize {
     x.bits() * words(x.rows())
 }
 
@@ -12,7 +12,7 @@ pub fn transpose_words(x: Rows<'_>) -> usize {
 ///
 /// # Panics
 /// If `out` is not [`transpose_words`]`(x)` long.
-pub fn transpose(x: Rows<'_>, out: &mut [u64]) {
+pub(crate) fn transpose(x: BitMatrix<'_>, out: &mut [u64]) {
     assert_eq!(out.len(), transpose_words(x), "bit transpose: wrong length");
     let stride = words(x.rows());
     for_each_tile(Isa::detect(), x, |r, q, columns| {
@@ -26,7 +26,7 @@ pub fn transpose(x: Rows<'_>, out: &mut [u64]) {
 ///
 /// # Panics
 /// If `out` is not [`transpose_words`]`(x)` long.
-pub(crate) fn transpose_by_word(x: Rows<'_>, out: &mut [u64]) {
+pub(crate) fn transpose_by_word(x: BitMatrix<'_>, out: &mut [u64]) {
     assert_eq!(out.len(), transpose_words(x), "bit transpose: wrong length");
     let n = x.bits();
     for_each_tile(Isa::detect(), x, |r, q, columns| {
@@ -36,7 +36,7 @@ pub(crate) fn transpose_by_word(x: Rows<'_>, out: &mut [u64]) {
 }
 
 /// Calls `f(r, q, columns)` with the 64 columns of word q over the 64 rows from 64r on, for all r and q.
-pub(super) fn for_each_tile(isa: Isa, x: Rows<'_>, mut f: impl FnMut(usize, usize, &[u64; 64])) {
+pub(super) fn for_each_tile(isa: Isa, x: BitMatrix<'_>, mut f: impl FnMut(usize, usize, &[u64; 64])) {
     let mut tile = [0; 64];
     for r in 0..words(x.rows()) {
         for q in 0..x.stride() {
@@ -51,7 +51,7 @@ pub(super) fn for_each_tile(isa: Isa, x: Rows<'_>, mut f: impl FnMut(usize, usiz
 
 multiversion! {
     /// Transposes a 64 × 64 tile by swapping ever smaller off-diagonal squares (Hacker's Delight, 7-3).
-    fn transpose_64(tile: &mut [u64; 64]) {
+    fn transpose_64(isa: Isa, tile: &mut [u64; 64]) {
         swap::<32>(tile, 0x0000_0000_ffff_ffff);
         swap::<16>(tile, 0x0000_ffff_0000_ffff);
         swap::<8>(tile, 0x00ff_00ff_00ff_00ff);
@@ -70,6 +70,34 @@ fn swap<const WIDTH: usize>(tile: &mut [u64; 64], mask: u64) {
             let swap = ((*upper >> WIDTH) ^ *lower) & mask;
             *lower ^= swap;
             *upper ^= swap << WIDTH;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{bits, stream::mix};
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn every_bit_changes_places(seed: u64, rows in 0usize..200, n in 0usize..200) {
+            let stride = words(n);
+            let mut x: Vec<u64> = (0..rows * stride).map(|i| mix(seed ^ mix(i as u64))).collect();
+            x.chunks_exact_mut(stride.max(1)).for_each(|row| row[stride - 1] &= bits::last_mask(n));
+            let x = BitMatrix::new(&x, rows, n);
+            let (mut by_unit, mut by_word) = (vec![0; transpose_words(x)], vec![0; transpose_words(x)]);
+            transpose(x, &mut by_unit);
+            transpose_by_word(x, &mut by_word);
+            let by_unit = BitMatrix::new(&by_unit, n, rows);
+            for r in 0..rows {
+                for j in 0..n {
+                    let bit = bits::get(x.row(r), j);
+                    prop_assert_eq!(bit, bits::get(by_unit.row(j), r));
+                    prop_assert_eq!(bit, by_word[r / 64 * n + j] >> (r % 64) & 1 == 1);
+                }
+            }
         }
     }
 }

@@ -1,44 +1,15 @@
-//! What a layer receives, and the loop over blocks of columns and rows that sums it.
+//! The field on a layer, and the loop over strips and chunks of rows that sums it.
 
 use super::Side;
-use super::coupling::Direction;
+use super::input::{Block, Input, States};
 use super::plan::{EMPTY, FLUSH, LAST};
 use super::table::{ENTRIES, Mode, add_by_tables, add_codes, add_lists};
-use super::vector::{Row, Wide};
-use super::words::{Word, Words};
-use crate::bernoulli::{COLUMNS, Integers, Narrow, ROWS, UNIT};
-use crate::bits::Rows;
-use crate::codes::Codes;
+use super::words::{Word, WordBuffers, Words};
+use crate::bernoulli::{STEPS_PER_NAT, STREAM_ROWS, Sums16, Sums32};
 use crate::isa::Isa;
-use crate::scratch;
+use crate::scratch::{self, Kept, first};
 use crate::strip::for_each_task;
-
-/// A batch of states in the layer's natural form.
-#[derive(Clone, Copy, Debug)]
-pub enum States<'a> {
-    /// Binary units or spins.
-    Bits(Rows<'a>),
-    /// Potts sites.
-    Codes(Codes<'a>),
-}
-
-impl States<'_> {
-    fn rows(&self) -> usize {
-        match self {
-            Self::Bits(x) => x.rows(),
-            Self::Codes(x) => x.rows(),
-        }
-    }
-}
-
-/// One coupling into a layer, with the states at its other end.
-#[derive(Clone, Copy, Debug)]
-pub struct Input<'a> {
-    /// The direction towards the layer.
-    pub direction: Direction<'a>,
-    /// The states of its source.
-    pub states: States<'a>,
-}
+use crate::x32::{I16x32, I32x32, WIDTH};
 
 /// β·(θ + Σ inputs) for a batch: the logits of a Binary or Potts layer, half the logits of a Spin layer.
 #[derive(Clone, Copy, Debug)]
@@ -50,20 +21,16 @@ pub struct Field<'a> {
     inputs: &'a [Input<'a>],
 }
 
-/// The sums of one block of columns and rows.
-pub(super) enum Sums<'a> {
-    Narrow(Narrow<'a>),
-    Wide(Integers<'a>),
+thread_local! {
+    static WORDS: Kept<WordBuffers> = Kept::default();
+    /// Tables, 16-bit and 32-bit sums.
+    static SUMS: Kept<(Vec<I16x32>, Vec<I16x32>, Vec<I32x32>)> = Kept::default();
 }
 
-/// One block of columns and rows.
-#[derive(Clone, Copy)]
-pub(super) struct Block {
-    pub(super) column: usize,
-    pub(super) chunk: usize,
-    /// First row and number of rows.
-    pub(super) first: usize,
-    pub(super) rows: usize,
+/// The sums of one block of columns and rows.
+pub(super) enum Sums<'a> {
+    Narrow(Sums16<'a>),
+    Wide(Sums32<'a>),
 }
 
 impl<'a> Field<'a> {
@@ -101,7 +68,7 @@ impl<'a> Field<'a> {
 
     /// Chunks of rows that one task handles.
     pub(super) fn chunks(&self) -> usize {
-        self.rows.div_ceil(ROWS)
+        self.rows.div_ceil(STREAM_ROWS)
     }
 
     /// What turns a field into a logit.
@@ -112,25 +79,27 @@ impl<'a> Field<'a> {
     /// Calls `finish` with the sums of every block of columns and rows, on the threads of the current pool.
     pub(super) fn for_each_block(&self, isa: Isa, finish: impl Fn(Block, Sums<'_>) + Send + Sync) {
         let (n, rows) = (self.target.units(), self.rows);
-        let (columns, chunks) = (n.div_ceil(COLUMNS), self.chunks());
-        let mut shared = scratch::take();
-        let prepared = Words::prepare(isa, self.inputs, rows, columns, shared.words());
+        let (columns, chunks) = (n.div_ceil(WIDTH), self.chunks());
+        let mut buffers = scratch::take(&WORDS);
+        let prepared = Words::prepare(isa, self.inputs, rows, columns, &mut buffers);
         let units: usize = self.inputs.iter().map(|i| i.direction.half.source.units()).sum();
         for_each_task(columns * chunks, columns * rows * (2 + units / 5), |task| {
             let (column, chunk) = (task % columns, task / columns);
-            let first = chunk * ROWS;
-            let block = Block { column, chunk, first, rows: ROWS.min(rows - first) };
-            let mut scratch = scratch::take();
-            let (table, narrow, wide) = scratch.sums(ENTRIES, block.rows);
+            let start = chunk * STREAM_ROWS;
+            let block = Block { column, chunk, first: start, rows: STREAM_ROWS.min(rows - start) };
+            let mut sums = scratch::take(&SUMS);
+            let (table, narrow, wide) = &mut *sums;
+            let table = first(table, ENTRIES);
+            let (narrow, wide) = (first(narrow, block.rows), first(wide, block.rows));
             if let Some(bias) = self.narrow_bias(column) {
                 self.sum(isa, block, &prepared, None, table, narrow, wide);
-                finish(block, Sums::Narrow(Narrow { sums: narrow, bias }));
+                finish(block, Sums::Narrow(Sums16 { sums: narrow, bias }));
             } else {
                 let s = self.finest();
                 wide.fill(self.wide_bias(column, s));
                 self.sum(isa, block, &prepared, Some(s), table, narrow, wide);
                 let scale = self.factor() * f64::from(-s).exp2();
-                finish(block, Sums::Wide(Integers { sums: wide, scale }));
+                finish(block, Sums::Wide(Sums32 { sums: wide, scale }));
             }
         });
     }
@@ -143,9 +112,9 @@ impl<'a> Field<'a> {
         block: Block,
         words: &Words<'_>,
         s: Option<i32>,
-        table: &mut [Row],
-        narrow: &mut [Row],
-        wide: &mut [Wide],
+        table: &mut [I16x32],
+        narrow: &mut [I16x32],
+        wide: &mut [I32x32],
     ) {
         let mut fresh = true;
         for (i, input) in self.inputs.iter().enumerate() {
@@ -179,24 +148,24 @@ impl<'a> Field<'a> {
             }
         }
         if s.is_none() && fresh {
-            narrow.fill(Row::default());
+            narrow.fill(I16x32::default());
         }
     }
 
     /// The constant of 32 columns in the sampler's unit, if 16-bit sums can serve as logits directly.
-    fn narrow_bias(&self, column: usize) -> Option<Row> {
+    fn narrow_bias(&self, column: usize) -> Option<I16x32> {
         let [input] = self.inputs else { return None };
         let half = input.direction.half;
         let spin = matches!(half.source, Side::Spin(_));
         let step = f64::from(-input.direction.s).exp2();
-        let worth = self.factor() * step * if spin { 2.0 } else { 1.0 };
-        if worth * UNIT != 1.0 || !half.is_narrow(column) {
+        let step_in_nats = self.factor() * step * if spin { 2.0 } else { 1.0 };
+        if step_in_nats * STEPS_PER_NAT != 1.0 || !half.is_narrow(column) {
             return None;
         }
-        let (factor, mut bias) = (self.factor(), Row::default());
-        for (c, (bias, &theta)) in bias.0.iter_mut().zip(&self.theta[column * COLUMNS..]).enumerate() {
+        let (factor, mut bias) = (self.factor(), I16x32::default());
+        for (c, (bias, &theta)) in bias.0.iter_mut().zip(&self.theta[column * WIDTH..]).enumerate() {
             let spins = if spin { f64::from(half.totals(column)[c]) * step } else { 0.0 };
-            let value = factor * (f64::from(theta) - spins) * UNIT;
+            let value = factor * (f64::from(theta) - spins) * STEPS_PER_NAT;
             // Not so for a NaN either.
             let fits = value.abs() < 32767.5;
             if !fits {
@@ -211,10 +180,10 @@ impl<'a> Field<'a> {
     }
 
     /// The constant of 32 columns in steps of 2^-s.
-    fn wide_bias(&self, column: usize, s: i32) -> Wide {
-        let mut bias = Wide::default();
+    fn wide_bias(&self, column: usize, s: i32) -> I32x32 {
+        let mut bias = I32x32::default();
         let limit = f64::from(1 << 29);
-        for (c, (bias, &theta)) in bias.0.iter_mut().zip(&self.theta[column * COLUMNS..]).enumerate() {
+        for (c, (bias, &theta)) in bias.0.iter_mut().zip(&self.theta[column * WIDTH..]).enumerate() {
             *bias = (f64::from(theta) * f64::from(s).exp2()).round().clamp(-limit, limit) as i32;
             for input in self.inputs {
                 if let Side::Spin(_) = input.direction.half.source {

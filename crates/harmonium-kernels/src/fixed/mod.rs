@@ -10,60 +10,30 @@
 //! [`TOLERANCE`] the coupling says so ([`Coupling::is_trusted`]) and the caller takes the f32 products of
 //! [`crate::Real`] with [`crate::Real::sample_bits`].
 
-mod bytes;
 mod coupling;
 mod field;
+mod finish;
+mod input;
 mod means;
 mod outer;
 mod outputs;
 mod plan;
 mod quantise;
+mod register_tables;
 mod rewrite;
-mod sparse;
+mod row_lists;
+mod side;
 mod table;
+mod transpose;
 mod vector;
 mod words;
 
+pub use crate::x32::{F32x32, WIDTH};
 pub use coupling::{Coupling, Direction, TOLERANCE};
-pub use field::{Field, Input, States};
+pub use field::Field;
+pub use finish::Write;
+pub use input::{Input, States};
 pub use means::{Means, Range};
-pub(crate) use outer::{Factors, Sums};
-pub use outer::{Product, Strip, WIDTH, Write, bits_means, for_each_strip};
-pub(crate) use plan::Squares;
+pub use outer::{Product, bits_means, for_each_strip};
 pub use rewrite::Rounder;
-pub(crate) use vector::{Levels, Row, Wide};
-pub(crate) use words::Room;
-
-/// A layer as one end of a coupling.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    /// Units with values 0 and 1, as bits.
-    Binary(usize),
-    /// Units with values −1 and +1, as bits 0 and 1.
-    Spin(usize),
-    /// Sites with `q` values each, as codes; unit `i·q + a` is value `a` of site `i`.
-    Potts {
-        /// Number of sites.
-        sites: usize,
-        /// Values of a site.
-        q: usize,
-    },
-}
-
-impl Side {
-    /// Rows or columns of the weights that belong to the layer.
-    pub fn units(self) -> usize {
-        match self {
-            Self::Binary(n) | Self::Spin(n) => n,
-            Self::Potts { sites, q } => sites * q,
-        }
-    }
-
-    /// Weights that a field adds up.
-    fn inputs(self) -> usize {
-        match self {
-            Self::Binary(n) | Self::Spin(n) => n,
-            Self::Potts { sites, .. } => sites,
-        }
-    }
-}
+pub use side::Side;

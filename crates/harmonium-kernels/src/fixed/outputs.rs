@@ -1,16 +1,16 @@
-//! What is made of a field: samples, means, logits.
+//! What is computed from a field: samples, means, logits.
 
 use super::Side;
-use super::field::{Block, Field, Sums};
+use super::field::{Field, Sums};
+use super::input::Block;
 use super::means::{self, Means, Range};
-use super::vector::{Row, Wide};
-use crate::bernoulli::{COLUMNS, Dither, Noise, UNIT, levels, pack, sample};
+use crate::bernoulli::{Dither, Noise, STEPS_PER_NAT, levels, pack, sample, sampled};
 use crate::isa::{Isa, multiversion};
 use crate::math;
-use crate::real::Real;
-use crate::scratch;
+use crate::scratch::first;
 use crate::stream::Key;
 use crate::strip::Strips;
+use crate::x32::{I16x32, I32x32, WIDTH};
 
 impl Field<'_> {
     /// Samples a Binary or Spin layer into packed rows.
@@ -67,18 +67,6 @@ impl Field<'_> {
         self.reals(Isa::detect(), Output::Field, out);
     }
 
-    /// Samples a Potts layer into codes (rows × sites), as [`crate::Real::sample_codes`].
-    ///
-    /// # Panics
-    /// If the layer is no Potts layer or `out` is not rows × sites long.
-    pub fn sample_codes(&self, key: Key, out: &mut [u32]) {
-        let Side::Potts { sites, q } = self.target else { panic!("sample: not a Potts layer") };
-        let mut scratch = scratch::take();
-        let logits = scratch.reals(self.rows * sites * q);
-        self.fields(logits);
-        f32::sample_codes(logits, q, sites, key, out);
-    }
-
     fn reals(&self, isa: Isa, output: Output, out: &mut [f32]) {
         let n = self.target.units();
         assert_eq!(out.len(), self.rows * n, "field: output does not fit rows × n");
@@ -105,8 +93,8 @@ impl Field<'_> {
         assert!(!matches!(self.target, Side::Potts { .. }), "sample: a Potts layer has codes, not bits");
         let (n, rows) = (self.target.units(), self.rows);
         assert_eq!(out.len(), rows * crate::bits::words(n), "sample: output does not fit rows × words");
-        let mut scratch = scratch::take();
-        let sampled = scratch.sampled(n.div_ceil(COLUMNS) * rows);
+        let mut buffer = sampled();
+        let sampled = first(&mut buffer, n.div_ceil(WIDTH) * rows);
         {
             let bits = Strips::new(sampled, rows);
             self.for_each_block(isa, |block, sums| {
@@ -159,7 +147,7 @@ fn write(
 ) {
     match sums {
         Sums::Narrow(narrow) => {
-            let scale = field_per_logit / UNIT as f32;
+            let scale = field_per_logit / STEPS_PER_NAT as f32;
             narrow_rows(isa, narrow.sums, &narrow.bias, scale, output, block, n, out);
         }
         Sums::Wide(wide) => {
@@ -170,9 +158,9 @@ fn write(
 }
 
 multiversion! {
-    fn narrow_rows(sums: &[Row], bias: &Row, scale: f32, output: Output, block: Block, n: usize, out: &Strips<'_, f32>) {
+    fn narrow_rows(isa: Isa, sums: &[I16x32], bias: &I16x32, scale: f32, output: Output, block: Block, n: usize, out: &Strips<'_, f32>) {
         for (r, sums) in sums.iter().enumerate() {
-            let mut field = [0.0; COLUMNS];
+            let mut field = [0.0; WIDTH];
             for ((field, &sum), &bias) in field.iter_mut().zip(&sums.0).zip(&bias.0) {
                 *field = (i32::from(sum) + i32::from(bias)) as f32 * scale;
             }
@@ -182,9 +170,9 @@ multiversion! {
 }
 
 multiversion! {
-    fn wide_rows(sums: &[Wide], scale: f32, output: Output, block: Block, n: usize, out: &Strips<'_, f32>) {
+    fn wide_rows(isa: Isa, sums: &[I32x32], scale: f32, output: Output, block: Block, n: usize, out: &Strips<'_, f32>) {
         for (r, sums) in sums.iter().enumerate() {
-            let mut field = [0.0; COLUMNS];
+            let mut field = [0.0; WIDTH];
             for (field, &sum) in field.iter_mut().zip(&sums.0) {
                 *field = sum as f32 * scale;
             }
@@ -195,7 +183,7 @@ multiversion! {
 
 #[inline(always)]
 fn write_row(
-    mut field: [f32; COLUMNS],
+    mut field: [f32; WIDTH],
     output: Output,
     block: Block,
     r: usize,
@@ -207,11 +195,11 @@ fn write_row(
         Output::Sigmoid => field.iter_mut().for_each(|x| *x = math::f32::sigmoid(*x)),
         Output::Tanh => field.iter_mut().for_each(|x| *x = math::f32::tanh(*x)),
     }
-    let j = COLUMNS * block.column;
-    let width = COLUMNS.min(n - j);
+    let j = WIDTH * block.column;
+    let width = WIDTH.min(n - j);
     // SAFETY: no other task has this block of columns and rows.
     let out = unsafe { out.segment(block.first + r, j, width) };
-    if let Ok(out) = <&mut [f32; COLUMNS]>::try_from(&mut *out) {
+    if let Ok(out) = <&mut [f32; WIDTH]>::try_from(&mut *out) {
         *out = field;
     } else {
         out.copy_from_slice(&field[..width]);
@@ -221,11 +209,11 @@ fn write_row(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bits::{Rows, words};
+    use crate::bits::{BitMatrix, words};
     use crate::fixed::{Coupling, Input, States};
     use crate::stream::mix;
 
-    /// Narrow and wide sums, dense and sparse words, small and large batches.
+    /// Narrow and wide sums, dense and row_lists words, small and large batches.
     #[test]
     fn the_same_samples_on_every_instruction_set() {
         for (k, n, rows, size, density) in
@@ -243,8 +231,10 @@ mod tests {
             }
             let mut coupling = Coupling::new(Side::Binary(k), Side::Spin(n));
             coupling.refresh(&w);
-            let inputs =
-                [Input { direction: coupling.forward(), states: States::Bits(Rows::new(&x, rows, k)) }];
+            let inputs = [Input {
+                direction: coupling.forward(),
+                states: States::Bits(BitMatrix::new(&x, rows, k)),
+            }];
             for beta in [1.0, 0.3] {
                 let field = Field::new(Side::Spin(n), rows, &theta, beta, &inputs);
                 let key = Key { seed: 3, purpose: 1, block: 0, sweep: 8 };

@@ -1,12 +1,11 @@
-//! The walk over the weights of 32 columns that rounds them and plans their sums.
+//! Rounding of weights, tile by tile, and the overflow plan: where the 16-bit sums of a strip are added to 32-bit ones.
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod x86;
 
-use super::vector::Row;
-use crate::isa::Isa;
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-use crate::isa::Level;
+use super::transpose::transpose_4x4;
+use crate::isa::{Isa, multiversion};
+use crate::x32::{F32x32, I16x32, WIDTH};
 
 /// The sums of a block end a run here: add them to the 32-bit sums.
 pub(super) const FLUSH: u8 = 1;
@@ -25,25 +24,23 @@ const LIMIT_32: f32 = (1 << 24) as f32;
 /// Rows fetched at a time, so that a transposed matrix is read in whole cache lines. Divides a word.
 pub(super) const TILE: usize = 32;
 
-/// One number per column.
-#[repr(C, align(64))]
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Columns(pub(super) [f32; 32]);
+pub(super) const ZERO: F32x32 = F32x32([0.0; 32]);
 
-pub(super) const ZERO: Columns = Columns([0.0; 32]);
+/// A tile of weights and its transpose.
+pub(super) struct TilePair {
+    pub(super) tile: [F32x32; TILE],
+    pub(super) transposed: [F32x32; TILE],
+}
 
-/// Two squares of weights, the second for the first on its side.
-pub(crate) struct Squares(pub(super) [Columns; TILE], pub(super) [Columns; TILE]);
-
-impl Default for Squares {
+impl Default for TilePair {
     fn default() -> Self {
-        Self([ZERO; TILE], [ZERO; TILE])
+        Self { tile: [ZERO; TILE], transposed: [ZERO; TILE] }
     }
 }
 
-/// What rounding found out about 32 columns.
+/// What the 32 columns of a strip need to know about their rounded weights.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Column {
+pub(super) struct StripStats {
     /// Σ_i ŵ_i, which the sum over spins needs.
     pub(super) total: [i32; 32],
     /// Largest sum over a block, in units of the weights: decides the step.
@@ -56,78 +53,41 @@ pub(super) struct Column {
     pub(super) overflow: bool,
 }
 
-/// A 4 × 4 square on its side.
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-#[inline(always)]
-pub(super) fn transposed(a: &[f32; 4], b: &[f32; 4], c: &[f32; 4], d: &[f32; 4]) -> [[f32; 4]; 4] {
-    use std::arch::x86_64::*;
-    let mut out = [[0.0; 4]; 4];
-    // SAFETY: SSE is part of x86-64; the unaligned loads and stores cover four elements each.
-    unsafe {
-        let (a, b) = (_mm_loadu_ps(a.as_ptr()), _mm_loadu_ps(b.as_ptr()));
-        let (c, d) = (_mm_loadu_ps(c.as_ptr()), _mm_loadu_ps(d.as_ptr()));
-        let (ab, cd) = (_mm_unpacklo_ps(a, b), _mm_unpacklo_ps(c, d));
-        let (ef, gh) = (_mm_unpackhi_ps(a, b), _mm_unpackhi_ps(c, d));
-        _mm_storeu_ps(out[0].as_mut_ptr(), _mm_movelh_ps(ab, cd));
-        _mm_storeu_ps(out[1].as_mut_ptr(), _mm_movehl_ps(cd, ab));
-        _mm_storeu_ps(out[2].as_mut_ptr(), _mm_movelh_ps(ef, gh));
-        _mm_storeu_ps(out[3].as_mut_ptr(), _mm_movehl_ps(gh, ef));
-    }
-    out
+multiversion! {
+    /// Up to `TILE` rows of up to 32 weights, padded with zeros.
+    #[inline(always)]
+    pub(super) fn load_tile(isa: Isa, rows: &[&[f32]], tile: &mut [F32x32; TILE]) {
+        tile.fill(ZERO);
+        for (to, row) in tile.iter_mut().zip(rows) {
+            to.0.iter_mut().zip(*row).for_each(|(to, w)| *to = *w);
+        }
+    } avx512 => x86::load_tile
 }
 
-/// A 4 × 4 square on its side.
-#[cfg(not(all(target_arch = "x86_64", not(miri))))]
-#[inline(always)]
-pub(super) fn transposed(a: &[f32; 4], b: &[f32; 4], c: &[f32; 4], d: &[f32; 4]) -> [[f32; 4]; 4] {
-    std::array::from_fn(|i| [a[i], b[i], c[i], d[i]])
-}
-
-/// Up to `TILE` rows of up to 32 weights, padded with zeros.
-#[inline(always)]
-pub(super) fn load(isa: Isa, rows: &[&[f32]], tile: &mut [Columns; TILE]) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    if isa.level() == Level::Avx512 {
-        // SAFETY: an `Isa` of this level exists only if its features were detected.
-        unsafe { x86::load(rows, tile) };
-        return;
-    }
-    let _ = isa;
-    tile.fill(ZERO);
-    for (to, row) in tile.iter_mut().zip(rows) {
-        to.0.iter_mut().zip(*row).for_each(|(to, w)| *to = *w);
-    }
-}
-
-/// A square on its side.
-#[inline(always)]
-pub(super) fn turn(isa: Isa, from: &[Columns; TILE], to: &mut [Columns; TILE]) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    if isa.level() == Level::Avx512 {
-        // SAFETY: an `Isa` of this level exists only if its features were detected.
-        unsafe { x86::turn(from, to) };
-        return;
-    }
-    let _ = isa;
-    for i in (0..TILE).step_by(4) {
-        for j in (0..TILE).step_by(4) {
-            let part = |r: usize| -> &[f32; 4] { from[i + r].0[j..j + 4].try_into().expect("four") };
-            let square = transposed(part(0), part(1), part(2), part(3));
-            for (to, row) in to[j..j + 4].iter_mut().zip(square) {
-                to.0[i..i + 4].copy_from_slice(&row);
+multiversion! {
+    /// The transpose of a tile.
+    #[inline(always)]
+    pub(super) fn transpose_tile(isa: Isa, from: &[F32x32; TILE], to: &mut [F32x32; TILE]) {
+        for i in (0..TILE).step_by(4) {
+            for j in (0..TILE).step_by(4) {
+                let four = |r: usize| -> &[f32; 4] { from[i + r].0[j..j + 4].try_into().expect("four") };
+                let square = transpose_4x4(four(0), four(1), four(2), four(3));
+                for (to, row) in to[j..j + 4].iter_mut().zip(square) {
+                    to.0[i..i + 4].copy_from_slice(&row);
+                }
             }
         }
-    }
+    } avx512 => x86::transpose_tile
 }
 
 /// The larger of two bounds; NaN if one is.
-pub(super) fn worse(a: f32, b: f32) -> f32 {
+pub(super) fn max_or_nan(a: f32, b: f32) -> f32 {
     if a.is_nan() || a >= b { a } else { b }
 }
 
 /// Extremes of sums over sites, blocks and runs of 32 columns, in steps.
 #[derive(Clone, Debug)]
-pub(super) struct Walk {
+pub(super) struct Planner {
     site: Extremes,
     site_error: Extremes,
     block: Extremes,
@@ -135,7 +95,7 @@ pub(super) struct Walk {
     all: Extremes,
     error: Extremes,
     /// Σ ŵ, exact up to 2^24, and NaN once a weight is.
-    total: Columns,
+    total: F32x32,
     /// Sites in the block and in the run.
     sites: f32,
     run_sites: f32,
@@ -148,42 +108,39 @@ pub(super) struct Walk {
 
 #[derive(Clone, Copy, Debug)]
 struct Extremes {
-    high: Columns,
-    low: Columns,
+    high: F32x32,
+    low: F32x32,
 }
 
 /// What some units, each adding 0 or its weight, contribute to 32 columns, in steps.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Units {
+pub(super) struct TileSums {
     /// Σ x and Σ |x|: the sum over the positive weights is half of their sum, over the negative ones half of their difference.
-    sum: Columns,
-    size: Columns,
+    sum: F32x32,
+    size: F32x32,
     /// Σ y of the rounded weights, exact up to 2^24, and Σ |x − y|.
-    total: Columns,
-    error: Columns,
+    total: F32x32,
+    error: F32x32,
     sites: f32,
 }
 
-impl Units {
+impl TileSums {
     pub(super) const NONE: Self = Self { sum: ZERO, size: ZERO, total: ZERO, error: ZERO, sites: 0.0 };
 
-    /// Rounds the weights of as many units as `out` has room for to steps of 1/scale, scale being a power of two.
+    /// Rounds the weights of as many units as `out` has rows to steps of 1/scale, scale being a power of two.
     #[inline(always)]
-    pub(super) fn round(&mut self, isa: Isa, w: &[Columns; TILE], scale: f32, out: &mut [Row]) {
-        #[cfg(all(target_arch = "x86_64", not(miri)))]
-        if isa.level() == Level::Avx512 {
-            // SAFETY: an `Isa` of this level exists only if its features were detected.
-            return unsafe { x86::round(w, scale, out, self) };
-        }
-        let _ = isa;
-        *self = Self::round_plain(w, scale, out);
+    pub(super) fn round(&mut self, isa: Isa, w: &[F32x32; TILE], scale: f32, out: &mut [I16x32]) {
+        round_tile(isa, w, scale, out, self);
     }
+}
 
+multiversion! {
+    /// Rounds the rows of a tile into `out` and sets the sums of its columns.
     #[inline(always)]
-    fn round_plain(w: &[Columns; TILE], scale: f32, out: &mut [Row]) -> Self {
+    fn round_tile(isa: Isa, w: &[F32x32; TILE], scale: f32, out: &mut [I16x32], sums: &mut TileSums) {
         let (mut sum, mut size, mut total, mut error) = (ZERO, ZERO, ZERO, ZERO);
         for (w, out) in w.iter().zip(out.iter_mut()) {
-            for c in 0..32 {
+            for c in 0..WIDTH {
                 let x = scale * w.0[c];
                 let (y, stored) = rounded(x);
                 out.0[c] = stored;
@@ -193,17 +150,16 @@ impl Units {
                 error.0[c] += (x - y).abs();
             }
         }
-        Self { sum, size, total, error, sites: out.len() as f32 }
-    }
+        *sums = TileSums { sum, size, total, error, sites: out.len() as f32 };
+    } avx512 => x86::round_tile
 }
 
 impl Extremes {
     const ZERO: Self = Self { high: ZERO, low: ZERO };
-    const NONE: Self =
-        Self { high: Columns([f32::NEG_INFINITY; 32]), low: Columns([f32::INFINITY; 32]) };
+    const NONE: Self = Self { high: F32x32([f32::NEG_INFINITY; 32]), low: F32x32([f32::INFINITY; 32]) };
 
     #[inline(always)]
-    fn see(&mut self, x: &Columns) {
+    fn see(&mut self, x: &F32x32) {
         for ((high, low), &x) in self.high.0.iter_mut().zip(&mut self.low.0).zip(&x.0) {
             *high = if x > *high { x } else { *high };
             *low = if x < *low { x } else { *low };
@@ -234,7 +190,7 @@ fn rounded(x: f32) -> (f32, i16) {
     ((y + MAGIC) - MAGIC, (y + MAGIC).to_bits() as i16)
 }
 
-impl Walk {
+impl Planner {
     pub(super) fn new() -> Self {
         Self {
             site: Extremes::NONE,
@@ -253,10 +209,10 @@ impl Walk {
         }
     }
 
-    /// Units with values 0 and 1: each is a site that adds 0 or its weight.
+    /// TileSums with values 0 and 1: each is a site that adds 0 or its weight.
     #[inline(always)]
-    pub(super) fn units(&mut self, units: &Units) {
-        let Units { sum, size, total, error, .. } = units;
+    pub(super) fn units(&mut self, units: &TileSums) {
+        let TileSums { sum, size, total, error, .. } = units;
         for c in 0..32 {
             let (sum, size, total, error) = (sum.0[c], size.0[c], total.0[c], error.0[c]);
             self.block.high.0[c] += 0.5 * (size + sum);
@@ -270,7 +226,7 @@ impl Walk {
 
     /// One value of a Potts site, rounded to steps of 1/scale.
     #[inline(always)]
-    pub(super) fn value(&mut self, w: &Columns, scale: f32, out: &mut Row) {
+    pub(super) fn value(&mut self, w: &F32x32, scale: f32, out: &mut I16x32) {
         let (mut steps, mut error) = (ZERO, ZERO);
         for c in 0..32 {
             let x = scale * w.0[c];
@@ -323,16 +279,16 @@ impl Walk {
     }
 
     #[inline(always)]
-    pub(super) fn finish(&self, spin: bool, scale: f32, plan: &mut [u8]) -> Column {
+    pub(super) fn finish(&self, spin: bool, scale: f32, plan: &mut [u8]) -> StripStats {
         if let Some(last) = self.last {
             plan[last] |= LAST;
         }
         let errors = self.error.high.0.iter().zip(&self.error.low.0);
         let error = errors.zip(&self.total.0).fold(0.0, |m, ((&high, &low), &total)| {
-            let error = if spin { high - low } else { worse(high, -low) };
-            worse(m, if total.is_nan() { f32::NAN } else { error })
+            let error = if spin { high - low } else { max_or_nan(high, -low) };
+            max_or_nan(m, if total.is_nan() { f32::NAN } else { error })
         });
-        Column {
+        StripStats {
             total: self.total.0.map(|t| t as i32),
             largest: self.largest / scale,
             // The sums of the errors are themselves rounded: far less than this part of them. And that of the weights, at most
@@ -358,15 +314,15 @@ mod tests {
             let w: Vec<f32> = (0..rows * width).map(|i| (scale * (at(i) - 0.5)) as f32).collect();
             let rows: Vec<&[f32]> = (0..rows).map(|r| &w[r * width..][..width]).collect();
             let run = |isa| {
-                let (mut tile, mut turned) = ([ZERO; TILE], [ZERO; TILE]);
-                load(isa, &rows, &mut tile);
-                turn(isa, &tile, &mut turned);
-                let mut out = [vec![Row::default(); rows.len()], vec![Row::default(); width]];
+                let (mut tile, mut transposed) = ([ZERO; TILE], [ZERO; TILE]);
+                load_tile(isa, &rows, &mut tile);
+                transpose_tile(isa, &tile, &mut transposed);
+                let mut out = [vec![I16x32::default(); rows.len()], vec![I16x32::default(); width]];
                 let mut facts = Vec::new();
-                for (tile, out) in [&tile, &turned].into_iter().zip(&mut out) {
-                    let mut units = Units::NONE;
+                for (tile, out) in [&tile, &transposed].into_iter().zip(&mut out) {
+                    let mut units = TileSums::NONE;
                     units.round(isa, tile, 2.0, out);
-                    let Units { sum, size, total, error, sites } = units;
+                    let TileSums { sum, size, total, error, sites } = units;
                     facts.extend([sum, size, total, error].map(|x| x.0.map(f32::to_bits)));
                     facts.push([sites.to_bits(); 32]);
                 }
@@ -375,7 +331,7 @@ mod tests {
             let portable = run(Isa::all()[0]);
             for isa in Isa::all() {
                 let (out, facts) = run(isa);
-                // The payload of a NaN is nobody's business.
+                // NaNs may have different payloads.
                 prop_assert!(odd == 3 || (out == portable.0 && facts == portable.1), "{}", isa.name());
                 let nan = |facts: &[[u32; 32]]| facts.iter().flatten().filter(|x| f32::from_bits(**x).is_nan()).count();
                 prop_assert_eq!(nan(&facts), nan(&portable.1));

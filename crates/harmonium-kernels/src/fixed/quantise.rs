@@ -1,5 +1,6 @@
-//! One direction of a coupling in 16 bits: rounding of the weights, the plan that keeps 16-bit sums from
-//! overflowing, and the bound on what rounding does to the fields.
+//! One direction of a coupling in 16 bits: the rounded weights, the plan that keeps 16-bit sums from
+//! overflowing, and the bound on what rounding does to the fields. The loop that rounds is here for couplings with a Potts
+//! layer, and in `rewrite.rs` for all others.
 //!
 //! Weights are stored as `round(w·2^s)` in blocks of 32 columns, all rows of a block of columns together.
 //! Rows are summed in blocks (a 64-bit word, or some Potts sites). For every column the largest and the
@@ -8,38 +9,39 @@
 //! at the end of a run the sums are added to 32-bit ones.
 
 use super::Side;
-use super::plan::{Column, Columns, TILE, Units, Walk, ZERO, transposed, worse};
-use super::vector::Row;
+use super::plan::{Planner, StripStats, TILE, TileSums, ZERO, max_or_nan};
+use super::transpose::transpose_4x4;
 use crate::isa::{Isa, multiversion};
 use crate::prefetch::prefetch;
 use crate::strip::{Strips, for_each_task};
+use crate::x32::{F32x32, I16x32};
 
 /// Rows of weights per block of Potts sites: 24 KB.
 const SITE_ROWS: usize = 384;
 
 /// Weights from `source` to `n` columns.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Half {
+pub(super) struct DirectedWeights {
     pub(super) source: Side,
     pub(super) n: usize,
     /// `weights[block of columns · rows + row]`.
-    pub(super) weights: Vec<Row>,
+    pub(super) weights: Vec<I16x32>,
     /// Flags per block of columns and block of rows.
     pub(super) plan: Vec<u8>,
     /// Per block of columns: sums, and whether a single run suffices.
-    pub(super) columns: Vec<Column>,
+    pub(super) columns: Vec<StripStats>,
 }
 
-impl Half {
+impl DirectedWeights {
     pub(super) fn new(source: Side, n: usize) -> Self {
         let columns = n.div_ceil(32);
         let blocks = source.units().div_ceil(Self::rows_per_block(source)).max(1);
         Self {
             source,
             n,
-            weights: vec![Row::default(); columns * source.units()],
+            weights: vec![I16x32::default(); columns * source.units()],
             plan: vec![0; columns * blocks],
-            columns: vec![Column::default(); columns],
+            columns: vec![StripStats::default(); columns],
         }
     }
 
@@ -53,7 +55,7 @@ impl Half {
 
     /// Blocks of rows: flags and weights, for one block of columns.
     #[inline]
-    pub(super) fn blocks(&self, column: usize) -> impl Iterator<Item = (u8, &[Row])> {
+    pub(super) fn blocks(&self, column: usize) -> impl Iterator<Item = (u8, &[I16x32])> {
         let rows = self.source.units();
         let plan = &self.plan[column * self.blocks_per_column()..][..self.blocks_per_column()];
         let weights = &self.weights[column * rows..(column + 1) * rows];
@@ -81,7 +83,9 @@ impl Half {
 
     /// Bound on the error of a field in units of the step; infinite if sums overflow, NaN for NaN weights.
     pub(super) fn error(&self) -> f32 {
-        self.columns.iter().fold(0.0, |m, c| worse(m, if c.overflow { f32::INFINITY } else { c.error }))
+        self.columns
+            .iter()
+            .fold(0.0, |m, c| max_or_nan(m, if c.overflow { f32::INFINITY } else { c.error }))
     }
 
     /// Rounds all weights to steps of 2^-s. `w` is row-major with rows of this half's `n` columns, or of its
@@ -94,18 +98,18 @@ impl Half {
         let plan = Strips::new(&mut self.plan, blocks);
         let facts = Strips::new(&mut self.columns, 1);
         for_each_task(columns, rows * columns * 16, |c| {
-            let from = From { w, j: 32 * c, width: 32.min(n - 32 * c), rows, n, transposed };
+            let from = WeightStrip { w, j: 32 * c, width: 32.min(n - 32 * c), rows, n, transposed };
             // SAFETY: this task alone has block of columns c.
             let (weights, plan, facts) = unsafe {
                 (weights.segment(c, 0, rows), plan.segment(c, 0, blocks), facts.segment(c, 0, 1))
             };
-            facts[0] = quantise_columns(isa, isa, &from, source, (s as f32).exp2(), weights, plan);
+            facts[0] = quantise_columns(isa, &from, source, (s as f32).exp2(), weights, plan);
         });
     }
 }
 
 /// 32 columns of a matrix of weights.
-struct From<'a> {
+struct WeightStrip<'a> {
     w: &'a [f32],
     j: usize,
     width: usize,
@@ -114,13 +118,13 @@ struct From<'a> {
     transposed: bool,
 }
 
-impl From<'_> {
+impl WeightStrip<'_> {
     /// Rows `first..` of the columns, padded with zeros.
     #[inline(always)]
-    fn tile(&self, first: usize, tile: &mut [Columns; TILE]) {
+    fn tile(&self, first: usize, tile: &mut [F32x32; TILE]) {
         let here = TILE.min(self.rows - first);
         if self.transposed {
-            // Squares of 4 × 4 become shuffles; the rest goes one by one.
+            // BackwardTiles of 4 × 4 become shuffles; the rest goes one by one.
             let whole = |n: usize| n - n % 4;
             for c in (0..whole(self.width)).step_by(4) {
                 let row = |i: usize| &self.w[(self.j + c + i) * self.rows + first..][..here];
@@ -130,8 +134,8 @@ impl From<'_> {
                     prefetch(row, TILE + 16);
                 }
                 for r in (0..whole(here)).step_by(4) {
-                    let part = |i: usize| -> &[f32; 4] { rows[i][r..r + 4].try_into().expect("four") };
-                    let square = transposed(part(0), part(1), part(2), part(3));
+                    let four = |i: usize| -> &[f32; 4] { rows[i][r..r + 4].try_into().expect("four") };
+                    let square = transpose_4x4(four(0), four(1), four(2), four(3));
                     for (tile, row) in tile[r..r + 4].iter_mut().zip(&square) {
                         tile.0[c..c + 4].copy_from_slice(row);
                     }
@@ -162,18 +166,18 @@ impl From<'_> {
 }
 
 multiversion! {
-    fn quantise_columns(level: Isa, from: &From<'_>, source: Side, scale: f32, weights: &mut [Row], plan: &mut [u8]) -> Column {
-        let per_block = Half::rows_per_block(source);
+    fn quantise_columns(isa: Isa, from: &WeightStrip<'_>, source: Side, scale: f32, weights: &mut [I16x32], plan: &mut [u8]) -> StripStats {
+        let per_block = DirectedWeights::rows_per_block(source);
         let mut tile = [ZERO; TILE];
-        let (mut walk, mut units) = (Walk::new(), Units::NONE);
+        let (mut planner, mut units) = (Planner::new(), TileSums::NONE);
         for (block, weights) in weights.chunks_mut(per_block).enumerate() {
             let first = block * per_block;
             match source {
                 Side::Binary(_) | Side::Spin(_) => {
                     for (t, weights) in weights.chunks_mut(TILE).enumerate() {
                         from.tile(first + t * TILE, &mut tile);
-                        units.round(level, &tile, scale, weights);
-                        walk.units(&units);
+                        units.round(isa, &tile, scale, weights);
+                        planner.units(&units);
                     }
                 }
                 Side::Potts { q, .. } => {
@@ -181,15 +185,15 @@ multiversion! {
                         if i % TILE == 0 {
                             from.tile(first + i, &mut tile);
                         }
-                        walk.value(&tile[i % TILE], scale, weight);
+                        planner.value(&tile[i % TILE], scale, weight);
                         if (i + 1) % q == 0 {
-                            walk.end_site();
+                            planner.end_site();
                         }
                     }
                 }
             }
-            walk.end_block(block, plan);
+            planner.end_block(block, plan);
         }
-        walk.finish(matches!(source, Side::Spin(_)), scale, plan)
+        planner.finish(matches!(source, Side::Spin(_)), scale, plan)
     }
 }

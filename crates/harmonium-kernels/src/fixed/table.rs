@@ -3,13 +3,14 @@
 //! One call handles one block of inputs (a 64-bit word, or some Potts sites) and 32 columns, for all rows of
 //! the batch. For bits, every K rows of weights become a table of their 2^K sums, and each row of the batch
 //! adds one entry per K bits; all tables of a block stay in the first-level cache. Sums are 16-bit integers
-//! that the plan of the coupling proves free of overflow, so they are exact and every way of taking them
+//! that the plan of the coupling proves free of overflow, so they are exact and every order of summation
 //! gives the same result.
 
-use super::vector::{Row, Vector, Wide, vectorised};
-use super::words::{Lists, PADDING};
-use crate::isa::Isa;
+use super::vector::{self, Vector};
+use super::words::{BitLists, PADDING, table_size};
+use crate::isa::{Isa, multiversion};
 use crate::prefetch::prefetch;
+use crate::x32::{I16x32, I32x32};
 
 /// Entries of the largest set of tables: thirteen of five bits.
 pub(crate) const ENTRIES: usize = 13 << 5;
@@ -35,8 +36,8 @@ unsafe fn accumulate<V: Vector>(
     inputs: &mut impl Inputs,
     rows: impl Iterator<Item = usize>,
     mode: Mode,
-    narrow: &mut [Row],
-    wide: &mut [Wide],
+    narrow: &mut [I16x32],
+    wide: &mut [I32x32],
 ) {
     // SAFETY: the caller promises the instruction set of `V`.
     unsafe {
@@ -66,47 +67,21 @@ unsafe fn accumulate<V: Vector>(
     }
 }
 
-vectorised! {
-    /// Adds Σ_i bit_i·w_i for every word, through tables of `K` bits (4, 5 or 6); `w` has at most 64 rows.
-    pub(crate) fn add_words[const K](w: &[Row], words: &[u64], mode: Mode, table: &mut [Row], narrow: &mut [Row], wide: &mut [Wide]) => words_by_table
+multiversion! {
+    /// Adds Σ_i bit_i·w_i for every word, through tables of `K` bits (4 or 5); `w` has at most 64 rows.
+    pub(crate) fn add_words[const K: usize](isa: Isa, w: &[I16x32], words: &[u64], mode: Mode, table: &mut [I16x32], narrow: &mut [I16x32], wide: &mut [I32x32]) => words_by_table with vector
 }
 
 #[inline(always)]
 unsafe fn words_by_table<V: Vector, const K: usize>(
-    w: &[Row],
+    w: &[I16x32],
     words: &[u64],
     mode: Mode,
-    table: &mut [Row],
-    narrow: &mut [Row],
-    wide: &mut [Wide],
+    table: &mut [I16x32],
+    narrow: &mut [I16x32],
+    wide: &mut [I32x32],
 ) {
     debug_assert!(w.len() <= 64);
-    // SAFETY: the caller promises the instruction set of `V`.
-    unsafe {
-        if K < 6 {
-            part::<V, K>(w, 0, words, mode, table, narrow, wide);
-        } else {
-            // Ten tables of 64 entries would leave the first-level cache: take the word in two halves.
-            let (low, high) = w.split_at(w.len().min(30));
-            let first = Mode { flush: if high.is_empty() { mode.flush } else { None }, ..mode };
-            part::<V, K>(low, 0, words, first, table, narrow, wide);
-            if !high.is_empty() {
-                part::<V, K>(high, 30, words, Mode { fresh: false, ..mode }, table, narrow, wide);
-            }
-        }
-    }
-}
-
-#[inline(always)]
-unsafe fn part<V: Vector, const K: usize>(
-    w: &[Row],
-    offset: u32,
-    words: &[u64],
-    mode: Mode,
-    table: &mut [Row],
-    narrow: &mut [Row],
-    wide: &mut [Wide],
-) {
     let groups = w.len().div_ceil(K);
     // SAFETY: the caller promises the instruction set of `V`.
     unsafe {
@@ -119,30 +94,22 @@ unsafe fn part<V: Vector, const K: usize>(
         }
         // A constant number of tables unrolls the look-ups; all blocks but the last of a layer have it.
         macro_rules! look_up {
-            ($($groups:literal)*) => {
-                match (K, groups) {
-                    $((_, $groups) => {
-                        let mut inputs = Tables::<K, $groups>::new(groups, offset, words, table);
-                        accumulate::<V>(&mut inputs, 0..words.len(), mode, narrow, wide)
-                    })*
-                    _ => {
-                        let mut inputs = Tables::<K, 0>::new(groups, offset, words, table);
-                        accumulate::<V>(&mut inputs, 0..words.len(), mode, narrow, wide)
-                    }
-                }
-            };
+            ($groups:literal) => {{
+                let mut inputs = Tables::<K, $groups>::new(groups, words, table);
+                accumulate::<V>(&mut inputs, 0..words.len(), mode, narrow, wide)
+            }};
         }
-        match K {
-            4 => look_up!(16),
-            5 => look_up!(13),
-            _ => look_up!(5 6),
+        match (K, groups) {
+            (4, 16) => look_up!(16),
+            (5, 13) => look_up!(13),
+            _ => look_up!(0),
         }
     }
 }
 
 /// The 2^K sums of up to K rows; absent rows count as zero.
 #[inline(always)]
-unsafe fn build<V: Vector, const K: usize>(w: &[Row], table: &mut [Row]) {
+unsafe fn build<V: Vector, const K: usize>(w: &[I16x32], table: &mut [I16x32]) {
     // SAFETY: the caller promises the instruction set of `V`.
     unsafe {
         V::zero().store(&mut table[0]);
@@ -156,26 +123,25 @@ unsafe fn build<V: Vector, const K: usize>(w: &[Row], table: &mut [Row]) {
     }
 }
 
-/// Tables of K bits each, `GROUPS` of them (0: as many as `groups` says), for the bits from `offset` on.
+/// Tables of K bits each, `GROUPS` of them (0: as many as `groups` says).
 struct Tables<'a, const K: usize, const GROUPS: usize> {
     groups: usize,
-    offset: u32,
     words: &'a [u64],
-    table: &'a [Row],
+    table: &'a [I16x32],
 }
 
 impl<'a, const K: usize, const GROUPS: usize> Tables<'a, K, GROUPS> {
-    fn new(groups: usize, offset: u32, words: &'a [u64], table: &'a [Row]) -> Self {
+    fn new(groups: usize, words: &'a [u64], table: &'a [I16x32]) -> Self {
         let groups = if GROUPS == 0 { groups } else { GROUPS };
         assert!(groups << K <= table.len());
-        Self { groups, offset, words, table }
+        Self { groups, words, table }
     }
 }
 
 impl<const K: usize, const GROUPS: usize> Inputs for Tables<'_, K, GROUPS> {
     #[inline(always)]
     unsafe fn add<V: Vector>(&mut self, row: usize, mut sum: V) -> V {
-        let word = self.words[row] >> self.offset;
+        let word = self.words[row];
         for g in 0..if GROUPS == 0 { self.groups } else { GROUPS } {
             let entry = crate::bits::field_times_64::<K>(word, g);
             // SAFETY: g·2^K + entry/64 < (g+1)·2^K ≤ groups·2^K ≤ table.len(), asserted in `new`, and a row has 64
@@ -186,21 +152,15 @@ impl<const K: usize, const GROUPS: usize> Inputs for Tables<'_, K, GROUPS> {
     }
 }
 
-/// The tables for so many rows: bits of each, cycles that making one costs (measured).
-pub(super) fn table_size(rows: usize) -> (usize, f32) {
-    // Up to about 100 rows small tables are as fast as large ones, and they spare the cache.
-    if rows >= 128 { (5, 70.0) } else { (4, 35.0) }
-}
-
 /// Adds a word of inputs by tables of a size that suits the batch.
 pub(super) fn add_by_tables(
     isa: Isa,
-    w: &[Row],
+    w: &[I16x32],
     words: &[u64],
     mode: Mode,
-    table: &mut [Row],
-    narrow: &mut [Row],
-    wide: &mut [Wide],
+    table: &mut [I16x32],
+    narrow: &mut [I16x32],
+    wide: &mut [I32x32],
 ) {
     match table_size(words.len()) {
         (5, _) => add_words::<5>(isa, w, words, mode, table, narrow, wide),
@@ -208,18 +168,18 @@ pub(super) fn add_by_tables(
     }
 }
 
-vectorised! {
+multiversion! {
     /// As `add_words`, adding the rows of the set bits one by one: for words with few set bits.
-    pub(crate) fn add_lists(w: &[Row], lists: Lists<'_>, mode: Mode, narrow: &mut [Row], wide: &mut [Wide]) => words_by_lists
+    pub(crate) fn add_lists(isa: Isa, w: &[I16x32], lists: BitLists<'_>, mode: Mode, narrow: &mut [I16x32], wide: &mut [I32x32]) => words_by_lists with vector
 }
 
 #[inline(always)]
 unsafe fn words_by_lists<V: Vector>(
-    w: &[Row],
-    lists: Lists<'_>,
+    w: &[I16x32],
+    lists: BitLists<'_>,
     mode: Mode,
-    narrow: &mut [Row],
-    wide: &mut [Wide],
+    narrow: &mut [I16x32],
+    wide: &mut [I32x32],
 ) {
     assert!(w.len() >= lists.inputs, "lists: positions beyond the weights");
     // The weights of the next block.
@@ -227,10 +187,10 @@ unsafe fn words_by_lists<V: Vector>(
         prefetch(w, w.len() + i);
     }
     let (mut order, mut positions) = (lists.order, lists.positions);
-    for run in lists.runs {
+    for group in lists.groups {
         let rows;
-        (rows, order) = order.split_at(usize::from(run.rows));
-        let count = usize::from(run.bits);
+        (rows, order) = order.split_at(usize::from(group.rows));
+        let count = usize::from(group.bits);
         if count == 0 && mode.fresh == mode.flush.is_some() {
             // Rows without bits change neither the sums so far nor, if there are none, the 32-bit ones.
             continue;
@@ -256,7 +216,7 @@ unsafe fn words_by_lists<V: Vector>(
 
 /// Lists of PADDING·`words` + REST positions each.
 struct Positions<'a, const REST: usize> {
-    w: &'a [Row],
+    w: &'a [I16x32],
     words: usize,
     positions: &'a [u8],
 }
@@ -291,23 +251,23 @@ impl<const REST: usize> Inputs for Positions<'_, REST> {
     }
 }
 
-vectorised! {
+multiversion! {
     /// Adds the rows of `w` that the codes of some sites name: sites `first..first+w.len()/q` of every row of
     /// `codes` (rows of `sites` codes below `q`).
-    pub(crate) fn add_codes(w: &[Row], q: usize, codes: &[u32], sites: usize, first: usize, mode: Mode, narrow: &mut [Row], wide: &mut [Wide]) => codes_by_row
+    pub(crate) fn add_codes(isa: Isa, w: &[I16x32], q: usize, codes: &[u32], sites: usize, first: usize, mode: Mode, narrow: &mut [I16x32], wide: &mut [I32x32]) => codes_by_row with vector
 }
 
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
 unsafe fn codes_by_row<V: Vector>(
-    w: &[Row],
+    w: &[I16x32],
     q: usize,
     codes: &[u32],
     sites: usize,
     first: usize,
     mode: Mode,
-    narrow: &mut [Row],
-    wide: &mut [Wide],
+    narrow: &mut [I16x32],
+    wide: &mut [I32x32],
 ) {
     let mut inputs = Sites { w, q, codes, sites, first };
     // SAFETY: the caller promises the instruction set of `V`.
@@ -315,7 +275,7 @@ unsafe fn codes_by_row<V: Vector>(
 }
 
 struct Sites<'a> {
-    w: &'a [Row],
+    w: &'a [I16x32],
     q: usize,
     codes: &'a [u32],
     sites: usize,
@@ -341,21 +301,21 @@ mod tests {
     use crate::stream::mix;
     use proptest::prelude::*;
 
-    fn rows(n: usize, seed: u64) -> Vec<Row> {
+    fn rows(n: usize, seed: u64) -> Vec<I16x32> {
         let at = |i: usize| mix(mix(seed) ^ i as u64);
-        (0..n).map(|i| Row(std::array::from_fn(|c| (at(32 * i + c) % 801) as i16 - 400))).collect()
+        (0..n).map(|i| I16x32(std::array::from_fn(|c| (at(32 * i + c) % 801) as i16 - 400))).collect()
     }
 
     proptest! {
         #[test]
-        fn every_way_gives_the_same_sums(seed: u64, k in 1usize..=64, batch in 0usize..67, fresh: bool, shift in prop::option::of(0u32..3)) {
+        fn every_method_gives_the_same_sums(seed: u64, k in 1usize..=64, batch in 0usize..67, fresh: bool, shift in prop::option::of(0u32..3)) {
             let w = rows(k, seed);
             let words: Vec<u64> = (0..batch).map(|b| mix(seed ^ b as u64) & crate::bits::last_mask(k)).collect();
             let mode = Mode { fresh, flush: shift };
             let start = rows(batch, seed ^ 1);
-            let (mut narrow, mut wide) = (start.clone(), vec![Wide([7; 32]); batch]);
+            let (mut narrow, mut wide) = (start.clone(), vec![I32x32([7; 32]); batch]);
             for (b, &word) in words.iter().enumerate() {
-                let mut sum = if fresh { Row::default() } else { start[b] };
+                let mut sum = if fresh { I16x32::default() } else { start[b] };
                 for i in crate::bits::ones(&[word]) {
                     for (a, b) in sum.0.iter_mut().zip(w[i].0) {
                         *a += b;
@@ -371,13 +331,12 @@ mod tests {
                 }
             }
             for isa in Isa::all() {
-                for way in 0..4 {
-                    let (mut a, mut b) = (start.clone(), vec![Wide([7; 32]); batch]);
-                    let mut table = vec![Row::default(); ENTRIES];
+                for way in 0..3 {
+                    let (mut a, mut b) = (start.clone(), vec![I32x32([7; 32]); batch]);
+                    let mut table = vec![I16x32::default(); ENTRIES];
                     match way {
                         0 => add_words::<4>(isa, &w, &words, mode, &mut table, &mut a, &mut b),
                         1 => add_words::<5>(isa, &w, &words, mode, &mut table, &mut a, &mut b),
-                        2 => add_words::<6>(isa, &w, &words, mode, &mut table, &mut a, &mut b),
                         _ => with_lists(isa, &words, k, |lists| add_lists(isa, &w, lists, mode, &mut a, &mut b)),
                     }
                     prop_assert_eq!(&b, &wide);

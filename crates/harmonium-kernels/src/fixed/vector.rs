@@ -3,20 +3,12 @@
 //! The compiler vectorises additions of arrays by itself, but splits them badly as soon as the sums are also
 //! widened; intrinsics keep the inner loop at one or two additions from memory per table entry.
 
-/// 32 columns of 16-bit sums or weights: one cache line.
-#[repr(C, align(64))]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Row(pub(crate) [i16; 32]);
+use crate::x32::{I16x32, I32x32, Levels};
 
-/// 32 columns of conditional means as levels 0…63; no row is in two cache lines.
-#[repr(C, align(32))]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Levels(pub(crate) [u8; 32]);
-
-/// 32 columns of 32-bit sums.
-#[repr(C, align(64))]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Wide(pub(crate) [i32; 32]);
+/// The vector without intrinsics.
+pub(crate) type Portable = I16x32;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+pub(crate) use x86::{Avx2, Avx512};
 
 /// A row in registers.
 ///
@@ -26,35 +18,35 @@ pub(crate) trait Vector: Copy {
     /// All zero.
     unsafe fn zero() -> Self;
     /// The row from memory.
-    unsafe fn load(row: &Row) -> Self;
+    unsafe fn load(row: &I16x32) -> Self;
     /// To memory.
-    unsafe fn store(self, row: &mut Row);
+    unsafe fn store(self, row: &mut I16x32);
     /// The sum with a row in memory, modulo 2^16.
-    unsafe fn plus(self, row: &Row) -> Self;
+    unsafe fn plus(self, row: &I16x32) -> Self;
     /// The sum with four rows of levels, which add up within a byte.
     unsafe fn plus_levels(self, rows: [&Levels; 4]) -> Self;
     /// The negative.
     unsafe fn negated(self) -> Self;
     /// wide ← wide + self·2^shift.
-    unsafe fn add_to(self, wide: &mut Wide, shift: u32);
+    unsafe fn add_to(self, wide: &mut I32x32, shift: u32);
 }
 
 /// Plain Rust.
-impl Vector for Row {
+impl Vector for I16x32 {
     #[inline(always)]
     unsafe fn zero() -> Self {
         Self([0; 32])
     }
     #[inline(always)]
-    unsafe fn load(row: &Row) -> Self {
+    unsafe fn load(row: &I16x32) -> Self {
         *row
     }
     #[inline(always)]
-    unsafe fn store(self, row: &mut Row) {
+    unsafe fn store(self, row: &mut I16x32) {
         *row = self;
     }
     #[inline(always)]
-    unsafe fn plus(mut self, row: &Row) -> Self {
+    unsafe fn plus(mut self, row: &I16x32) -> Self {
         for (a, b) in self.0.iter_mut().zip(&row.0) {
             *a = a.wrapping_add(*b);
         }
@@ -73,7 +65,7 @@ impl Vector for Row {
         self
     }
     #[inline(always)]
-    unsafe fn add_to(self, wide: &mut Wide, shift: u32) {
+    unsafe fn add_to(self, wide: &mut I32x32, shift: u32) {
         for (a, &b) in wide.0.iter_mut().zip(&self.0) {
             *a = a.wrapping_add(i32::from(b) << shift);
         }
@@ -81,7 +73,7 @@ impl Vector for Row {
 }
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-pub(crate) mod x86 {
+mod x86 {
     //! AVX2 and AVX-512.
     use super::*;
     use std::arch::x86_64::*;
@@ -110,13 +102,13 @@ pub(crate) mod x86 {
             unsafe { Self(_mm256_setzero_si256(), _mm256_setzero_si256()) }
         }
         #[inline(always)]
-        unsafe fn load(row: &Row) -> Self {
+        unsafe fn load(row: &I16x32) -> Self {
             let p = row.0.as_ptr().cast::<__m256i>();
             // SAFETY: a row is 64 bytes, aligned to 64.
             unsafe { Self(_mm256_load_si256(p), _mm256_load_si256(p.add(1))) }
         }
         #[inline(always)]
-        unsafe fn store(self, row: &mut Row) {
+        unsafe fn store(self, row: &mut I16x32) {
             let p = row.0.as_mut_ptr().cast::<__m256i>();
             // SAFETY: a row is 64 bytes, aligned to 64.
             unsafe {
@@ -125,7 +117,7 @@ pub(crate) mod x86 {
             }
         }
         #[inline(always)]
-        unsafe fn plus(self, row: &Row) -> Self {
+        unsafe fn plus(self, row: &I16x32) -> Self {
             // SAFETY: AVX2 is present by the caller's promise.
             unsafe {
                 let row = Self::load(row);
@@ -151,7 +143,7 @@ pub(crate) mod x86 {
             }
         }
         #[inline(always)]
-        unsafe fn add_to(self, wide: &mut Wide, shift: u32) {
+        unsafe fn add_to(self, wide: &mut I32x32, shift: u32) {
             let p = wide.0.as_mut_ptr().cast::<__m256i>();
             // SAFETY: four aligned quarters of the 128 bytes of `wide`; AVX2 by the caller's promise.
             unsafe {
@@ -179,17 +171,17 @@ pub(crate) mod x86 {
             unsafe { Self(_mm512_setzero_si512()) }
         }
         #[inline(always)]
-        unsafe fn load(row: &Row) -> Self {
+        unsafe fn load(row: &I16x32) -> Self {
             // SAFETY: a row is 64 bytes, aligned to 64.
             unsafe { Self(_mm512_load_si512(row.0.as_ptr().cast())) }
         }
         #[inline(always)]
-        unsafe fn store(self, row: &mut Row) {
+        unsafe fn store(self, row: &mut I16x32) {
             // SAFETY: a row is 64 bytes, aligned to 64.
             unsafe { _mm512_store_si512(row.0.as_mut_ptr().cast(), self.0) }
         }
         #[inline(always)]
-        unsafe fn plus(self, row: &Row) -> Self {
+        unsafe fn plus(self, row: &I16x32) -> Self {
             // SAFETY: AVX-512 BW is present by the caller's promise.
             unsafe { Self(_mm512_add_epi16(self.0, Self::load(row).0)) }
         }
@@ -204,7 +196,7 @@ pub(crate) mod x86 {
             unsafe { Self(_mm512_sub_epi16(_mm512_setzero_si512(), self.0)) }
         }
         #[inline(always)]
-        unsafe fn add_to(self, wide: &mut Wide, shift: u32) {
+        unsafe fn add_to(self, wide: &mut I32x32, shift: u32) {
             let p = wide.0.as_mut_ptr().cast::<__m512i>();
             // SAFETY: two aligned halves of the 128 bytes of `wide`; AVX-512 by the caller's promise.
             unsafe {
@@ -222,41 +214,3 @@ pub(crate) mod x86 {
         }
     }
 }
-
-/// Defines a function once per instruction set: the body is an unsafe call that is generic in the
-/// [`Vector`], made in a function that has the features of the set.
-macro_rules! vectorised {
-    ($(#[$attr:meta])* $vis:vis fn $name:ident $([const $K:ident])? ($($arg:ident: $ty:ty),* $(,)?) => $body:ident) => {
-        $(#[$attr])*
-        #[allow(clippy::too_many_arguments)]
-        $vis fn $name $(<const $K: usize>)? (isa: $crate::isa::Isa, $($arg: $ty),*) {
-            #[cfg(all(target_arch = "x86_64", not(miri)))]
-            {
-                use $crate::fixed::vector::x86;
-                #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
-                #[allow(clippy::too_many_arguments)]
-                fn avx2 $(<const $K: usize>)? ($($arg: $ty),*) {
-                    // SAFETY: this function has the features of the vector.
-                    unsafe { $body::<x86::Avx2 $(, $K)?>($($arg),*) }
-                }
-                #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,avx512f,avx512bw,avx512dq,avx512vl")]
-                #[allow(clippy::too_many_arguments)]
-                fn avx512 $(<const $K: usize>)? ($($arg: $ty),*) {
-                    // SAFETY: this function has the features of the vector.
-                    unsafe { $body::<x86::Avx512 $(, $K)?>($($arg),*) }
-                }
-                match isa.level() {
-                    $crate::isa::Level::Portable => {}
-                    // SAFETY: an `Isa` of this level exists only if its features were detected.
-                    $crate::isa::Level::Avx2 => return unsafe { avx2 $(::<$K>)? ($($arg),*) },
-                    // SAFETY: as above.
-                    $crate::isa::Level::Avx512 => return unsafe { avx512 $(::<$K>)? ($($arg),*) },
-                }
-            }
-            let _ = isa;
-            // SAFETY: the portable vector needs no feature.
-            unsafe { $body::<$crate::fixed::vector::Row $(, $K)?>($($arg),*) }
-        }
-    };
-}
-pub(crate) use vectorised;

@@ -1,39 +1,38 @@
-//! The bits that a field adds up, word by word: as they are, for tables, or as lists of the set ones.
+//! The input bits of a field, word by word: unchanged, for table look-ups, or as lists of the set bits.
 //!
-//! Where few bits are set, a row of the batch rather adds the row of weights of each of them. A loop over the bits
-//! of a word would end in a branch that no processor foresees, at the price of ten additions. Rows are therefore sorted by the
-//! number of their set bits, once for all columns; within a number the loop has a constant length.
+//! Where few bits are set, it is faster to add the row of weights of each set bit. A loop over the bits of a word ends in
+//! a branch that is mispredicted, which costs as much as ten additions. Rows are therefore sorted by the number of their set
+//! bits, once for all columns; among rows with the same number the loop has a constant length.
 
-use super::field::{Block, Input, States};
-use super::table::table_size;
-use crate::bernoulli::ROWS;
+use super::input::{Block, Input, States};
+use crate::bernoulli::STREAM_ROWS;
 use crate::bits::last_mask;
 use crate::isa::{Isa, multiversion};
 use crate::scratch::first;
 
 /// Buffers for [`Words`].
 #[derive(Default)]
-pub(crate) struct Room {
+pub(crate) struct WordBuffers {
     words: Vec<u64>,
     order: Vec<u16>,
     positions: Vec<u8>,
-    runs: Vec<Run>,
-    heads: Vec<Head>,
+    groups: Vec<CountGroup>,
+    entries: Vec<WordEntry>,
 }
 
 /// Rows with the same number of set bits.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Run {
+pub(super) struct CountGroup {
     pub(super) bits: u16,
     pub(super) rows: u16,
 }
 
-/// How one word of up to [`ROWS`] rows is given.
+/// How one word is stored, for a chunk of up to [`STREAM_ROWS`] rows is given.
 #[derive(Clone, Copy, Default)]
-struct Head {
-    /// Where its runs and its positions start, if it has lists.
+struct WordEntry {
+    /// Where its groups and its positions start, if it has lists.
     lists: Option<(usize, usize)>,
-    /// Where its runs end.
+    /// Where its groups end.
     end: usize,
     /// Bits of the word.
     inputs: usize,
@@ -48,8 +47,8 @@ pub(super) struct Words<'a> {
     words: &'a [u64],
     order: &'a [u16],
     positions: &'a [u8],
-    runs: &'a [Run],
-    heads: &'a [Head],
+    groups: &'a [CountGroup],
+    entries: &'a [WordEntry],
 }
 
 /// One word of the rows of a block.
@@ -58,25 +57,25 @@ pub(super) enum Word<'a> {
     /// To be looked up in tables.
     Whole(&'a [u64]),
     /// To be added bit by bit.
-    Lists(Lists<'a>),
+    Lists(BitLists<'a>),
 }
 
 /// The set bits of a word in every row.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Lists<'a> {
+pub(crate) struct BitLists<'a> {
     /// The rows, by number of set bits.
     pub(super) order: &'a [u16],
-    pub(super) runs: &'a [Run],
+    pub(super) groups: &'a [CountGroup],
     /// The positions of the set bits, row after row in that order; each row takes a multiple of [`PADDING`] bytes.
     pub(super) positions: &'a [u8],
-    /// All positions are below.
+    /// All positions are below this.
     pub(super) inputs: usize,
 }
 
-/// Bytes that lists are read in.
+/// Lists are read in units of so many bytes.
 pub(super) const PADDING: usize = 8;
 
-/// Couplings into one layer.
+/// Most couplings into one layer.
 const MAX_INPUTS: usize = 16;
 
 impl<'a> Words<'a> {
@@ -86,7 +85,7 @@ impl<'a> Words<'a> {
         inputs: &[Input<'_>],
         rows: usize,
         strips: usize,
-        room: &'a mut Room,
+        buffers: &'a mut WordBuffers,
     ) -> Self {
         assert!(inputs.len() <= MAX_INPUTS, "field: more than {MAX_INPUTS} couplings into one layer");
         let mut starts = [0; MAX_INPUTS + 1];
@@ -94,61 +93,67 @@ impl<'a> Words<'a> {
             let stride = if let States::Bits(x) = input.states { x.stride() } else { 0 };
             starts[i + 1] = starts[i] + stride;
         }
-        let (all, chunks) = (starts[inputs.len()], rows.div_ceil(ROWS));
-        let words = first(&mut room.words, all * rows);
-        let order = first(&mut room.order, all * rows);
-        let heads = first(&mut room.heads, all * chunks);
-        let (mut used, runs) = (0, &mut room.runs);
-        runs.clear();
+        let (all, chunks) = (starts[inputs.len()], rows.div_ceil(STREAM_ROWS));
+        let words = first(&mut buffers.words, all * rows);
+        let order = first(&mut buffers.order, all * rows);
+        let entries = first(&mut buffers.entries, all * chunks);
+        let (mut used, groups) = (0, &mut buffers.groups);
+        groups.clear();
         for (i, input) in inputs.iter().enumerate() {
             let States::Bits(x) = input.states else { continue };
             for q in 0..x.stride() {
                 let inputs = 64.min(x.bits() - 64 * q);
                 for chunk in 0..chunks {
-                    let (at, from) = (starts[i] + q, chunk * ROWS);
-                    let here = ROWS.min(rows - from);
+                    let (at, from) = (starts[i] + q, chunk * STREAM_ROWS);
+                    let here = STREAM_ROWS.min(rows - from);
                     let words = &mut words[at * rows + from..][..here];
                     let count = word_column(isa, &x.data()[from * x.stride()..], x.stride(), q, words);
-                    let head = &mut heads[at * chunks + chunk];
-                    *head = Head { inputs, ..Head::default() };
+                    let entry = &mut entries[at * chunks + chunk];
+                    *entry = WordEntry { inputs, ..WordEntry::default() };
                     if are_lists_faster(count, here, inputs, strips) {
-                        head.lists = Some((runs.len(), used));
+                        entry.lists = Some((groups.len(), used));
                         let order = &mut order[at * rows + from..][..here];
                         let mask = last_mask(inputs);
-                        let bytes = sort(isa, words, mask, order, runs);
-                        head.end = runs.len();
+                        let bytes = sort(isa, words, mask, order, groups);
+                        entry.end = groups.len();
                         // A list may be written a whole word at a time, beyond its end.
-                        let positions = first(&mut room.positions, used + bytes + 64);
+                        let positions = first(&mut buffers.positions, used + bytes + 64);
                         list(isa, words, mask, order, &mut positions[used..]);
                         used += bytes;
                     }
                 }
             }
         }
-        Self { rows, chunks, starts, words, order, positions: &room.positions, runs, heads }
+        Self { rows, chunks, starts, words, order, positions: &buffers.positions, groups, entries }
     }
 
     /// Word `q` of input `i` for the rows of a block.
     pub(super) fn of(&self, i: usize, q: usize, block: Block) -> Word<'a> {
         let at = self.starts[i] + q;
         let rows = at * self.rows + block.first..at * self.rows + block.first + block.rows;
-        let head = &self.heads[at * self.chunks + block.chunk];
-        match head.lists {
+        let entry = &self.entries[at * self.chunks + block.chunk];
+        match entry.lists {
             None => Word::Whole(&self.words[rows]),
-            Some((run, position)) => Word::Lists(Lists {
+            Some((group, position)) => Word::Lists(BitLists {
                 order: &self.order[rows],
-                runs: &self.runs[run..head.end],
+                groups: &self.groups[group..entry.end],
                 positions: &self.positions[position..],
-                inputs: head.inputs,
+                inputs: entry.inputs,
             }),
         }
     }
 }
 
+/// The tables for so many rows: bits of each, cycles that making one costs (measured).
+pub(super) fn table_size(rows: usize) -> (usize, f32) {
+    // Up to about 100 rows small tables are as fast as large ones, and they spare the cache.
+    if rows >= 128 { (5, 70.0) } else { (4, 35.0) }
+}
+
 /// Whether rows with `count` set bits in all are added faster bit by bit than by tables.
 fn are_lists_faster(count: u32, rows: usize, inputs: usize, strips: usize) -> bool {
-    // Cycles, measured: a look-up 1.3, a set bit 1.2, a row of lists 3 and 14 to make its list, a word 220 as its runs end in
-    // branches that nothing foretells.
+    // Cycles, measured: a look-up 1.3, a set bit 1.2, a row of lists 3 and 14 to make its list, a word 220 for the mispredicted branches at
+    // the ends of its groups.
     let (bits, build) = table_size(rows);
     let by_table = inputs.div_ceil(bits) as f32 * (1.3 * rows as f32 + build);
     let by_lists = 1.2 * count as f32 + (3.0 + 14.0 / strips as f32) * rows as f32 + 220.0;
@@ -157,7 +162,7 @@ fn are_lists_faster(count: u32, rows: usize, inputs: usize, strips: usize) -> bo
 
 multiversion! {
     /// Word `q` of every row, side by side; the number of set bits.
-    fn word_column(words: &[u64], stride: usize, q: usize, column: &mut [u64]) -> u32 {
+    fn word_column(isa: Isa, words: &[u64], stride: usize, q: usize, column: &mut [u64]) -> u32 {
         let mut count = 0;
         for (out, &word) in column.iter_mut().zip(words[q..].iter().step_by(stride)) {
             *out = word;
@@ -168,8 +173,8 @@ multiversion! {
 }
 
 multiversion! {
-    /// Sorts the rows by their numbers of set bits and adds their runs; the bytes that all lists take.
-    fn sort(words: &[u64], mask: u64, order: &mut [u16], runs: &mut Vec<Run>) -> usize {
+    /// Sorts the rows by their numbers of set bits and adds their groups; the bytes that all lists take.
+    fn sort(isa: Isa, words: &[u64], mask: u64, order: &mut [u16], groups: &mut Vec<CountGroup>) -> usize {
         let mut next = [0; 65];
         for word in words {
             next[(word & mask).count_ones() as usize] += 1;
@@ -178,7 +183,7 @@ multiversion! {
         for (bits, next) in next.iter_mut().enumerate() {
             let rows = std::mem::replace(next, row);
             if rows > 0 {
-                runs.push(Run { bits: bits as u16, rows });
+                groups.push(CountGroup { bits: bits as u16, rows });
             }
             row += rows;
             bytes += usize::from(rows) * bits.next_multiple_of(PADDING);
@@ -192,23 +197,19 @@ multiversion! {
     }
 }
 
-/// Writes the positions of the set bits of all words, in the order of the rows; up to 64 bytes beyond the end.
-fn list(isa: Isa, words: &[u64], mask: u64, order: &[u16], positions: &mut [u8]) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    if isa.level() == crate::isa::Level::Avx512 {
-        // SAFETY: an `Isa` of this level exists only if its features were detected.
-        return unsafe { list_by_compression(words, mask, order, positions) };
-    }
-    let _ = isa;
-    let mut at = 0;
-    for &row in order {
-        let (word, mut end) = (words[usize::from(row)] & mask, at);
-        for position in crate::bits::ones(&[word]) {
-            positions[end] = position as u8;
-            end += 1;
+multiversion! {
+    /// Writes the positions of the set bits of all words, in the order of the rows; up to 64 bytes beyond the end.
+    fn list(isa: Isa, words: &[u64], mask: u64, order: &[u16], positions: &mut [u8]) {
+        let mut at = 0;
+        for &row in order {
+            let (word, mut end) = (words[usize::from(row)] & mask, at);
+            for position in crate::bits::ones(&[word]) {
+                positions[end] = position as u8;
+                end += 1;
+            }
+            at += (end - at).next_multiple_of(PADDING);
         }
-        at += (end - at).next_multiple_of(PADDING);
-    }
+    } avx512 => list_by_compression
 }
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -226,10 +227,10 @@ fn list_by_compression(words: &[u64], mask: u64, order: &[u16], positions: &mut 
 }
 
 #[cfg(test)]
-pub(super) fn with_lists(isa: Isa, words: &[u64], inputs: usize, f: impl FnOnce(Lists<'_>)) {
-    let (mut order, mut runs, mut positions) =
+pub(super) fn with_lists(isa: Isa, words: &[u64], inputs: usize, f: impl FnOnce(BitLists<'_>)) {
+    let (mut order, mut groups, mut positions) =
         (vec![0; words.len()], Vec::new(), vec![0; 64 * words.len() + 64]);
-    sort(isa, words, last_mask(inputs), &mut order, &mut runs);
+    sort(isa, words, last_mask(inputs), &mut order, &mut groups);
     list(isa, words, last_mask(inputs), &order, &mut positions);
-    f(Lists { order: &order, runs: &runs, positions: &positions, inputs });
+    f(BitLists { order: &order, groups: &groups, positions: &positions, inputs });
 }

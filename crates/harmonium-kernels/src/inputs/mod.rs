@@ -10,11 +10,11 @@
 
 mod vector;
 
-use crate::bits::Rows;
+use crate::bits::BitMatrix;
 use crate::codes::Codes;
-use crate::isa::Isa;
+use crate::isa::{Isa, multiversion};
 use crate::prefetch::prefetch;
-use crate::scratch;
+use crate::scratch::{self, Kept, first};
 use crate::strip::{Strips, for_each_task};
 
 /// Bits per table; 2^5 entries of 64 bytes are built in the time of about 60 look-ups.
@@ -31,47 +31,16 @@ fn loop_pays(set: usize, rows: usize) -> bool {
     2 * set + 9 * rows < GROUPS * (rows + 60)
 }
 
-/// Calls a body that is generic in the vector, once per instruction set.
-macro_rules! on_each_isa {
-    ($t:ident, fn $name:ident $([const $G:ident])? ($($arg:ident: $ty:ty),* $(,)?) => $body:ident) => {
-        #[allow(clippy::too_many_arguments)]
-        fn $name $(<const $G: bool>)? (isa: Isa, $($arg: $ty),*) {
-            #[cfg(all(target_arch = "x86_64", not(miri)))]
-            {
-                use crate::isa::Level;
-                use vector::$t::x86;
-                #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
-                #[allow(clippy::too_many_arguments)]
-                fn avx2 $(<const $G: bool>)? ($($arg: $ty),*) {
-                    // SAFETY: this function has the features of the vector.
-                    unsafe { $body::<x86::Avx2 $(, $G)?>($($arg),*) }
-                }
-                #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,avx512f,avx512bw,avx512dq,avx512vl")]
-                #[allow(clippy::too_many_arguments)]
-                fn avx512 $(<const $G: bool>)? ($($arg: $ty),*) {
-                    // SAFETY: this function has the features of the vector.
-                    unsafe { $body::<x86::Avx512 $(, $G)?>($($arg),*) }
-                }
-                match isa.level() {
-                    Level::Portable => {}
-                    // SAFETY: an `Isa` of this level exists only if its features were detected.
-                    Level::Avx2 => return unsafe { avx2 $(::<$G>)? ($($arg),*) },
-                    // SAFETY: as above.
-                    Level::Avx512 => return unsafe { avx512 $(::<$G>)? ($($arg),*) },
-                }
-            }
-            let _ = isa;
-            // SAFETY: the portable vector needs no feature.
-            unsafe { $body::<Entry $(, $G)?>($($arg),*) }
-        }
-    };
-}
-
 macro_rules! inputs {
     ($t:ident) => {
         pub(crate) mod $t {
             use super::vector::$t::{Entry, L, Vector};
             use super::*;
+
+            thread_local! {
+                /// The sums of all rows over one strip.
+                static SUMS: Kept<Vec<Entry>> = Kept::default();
+            }
 
             /// scale · w, padded with zeros.
             #[inline(always)]
@@ -102,7 +71,7 @@ macro_rules! inputs {
             }
 
             /// out += scale·X·W, X of 0/1 (`SPIN` false) or −1/+1 (`SPIN` true).
-            pub(crate) fn add_bits<const SPIN: bool>(isa: Isa, x: Rows<'_>, w: &[$t], n: usize, scale: $t, out: &mut [$t]) {
+            pub(crate) fn add_bits<const SPIN: bool>(isa: Isa, x: BitMatrix<'_>, w: &[$t], n: usize, scale: $t, out: &mut [$t]) {
                 assert_eq!(w.len(), x.bits() * n, "inputs: weights do not fit bits × n");
                 assert_eq!(out.len(), x.rows() * n, "inputs: output does not fit rows × n");
                 if x.rows() == 0 {
@@ -111,17 +80,19 @@ macro_rules! inputs {
                 let out = Strips::new(out, n);
                 for_each_task(n.div_ceil(L), x.rows() * x.bits() * n / (K * L), |b| {
                     let width = L.min(n - b * L);
-                    let mut scratch = scratch::take();
-                    let sums = vector::$t::entries(scratch.lines(x.rows()));
+                    let mut sums = scratch::take(&SUMS);
+                    let sums = first(&mut sums, x.rows());
                     strip::<SPIN>(isa, x, w, n, scale, b * L, width, sums, &out);
                 });
             }
 
-            on_each_isa! { $t, fn strip[const SPIN](x: Rows<'_>, w: &[$t], n: usize, scale: $t, j: usize, width: usize, sums: &mut [Entry], out: &Strips<'_, $t>) => strip_of }
+            multiversion! {
+                fn strip[const SPIN: bool](isa: Isa, x: BitMatrix<'_>, w: &[$t], n: usize, scale: $t, j: usize, width: usize, sums: &mut [Entry], out: &Strips<'_, $t>) => strip_of with vector::$t
+            }
 
             #[inline(always)]
             #[allow(clippy::too_many_arguments)]
-            unsafe fn strip_of<V: Vector, const SPIN: bool>(x: Rows<'_>, w: &[$t], n: usize, scale: $t, j: usize, width: usize, sums: &mut [Entry], out: &Strips<'_, $t>) {
+            unsafe fn strip_of<V: Vector, const SPIN: bool>(x: BitMatrix<'_>, w: &[$t], n: usize, scale: $t, j: usize, width: usize, sums: &mut [Entry], out: &Strips<'_, $t>) {
                 let mut table = [Entry::default(); ENTRIES];
                 let mut rows = [Entry::default(); K * GROUPS];
                 // The sums stay side by side: rows of the output may lie a power of two apart, where a cache
@@ -190,7 +161,7 @@ macro_rules! inputs {
 
             /// `G` is the number of tables if it is known (then the look-ups unroll), else 0.
             #[inline(always)]
-            unsafe fn look_up<V: Vector, const G: usize>(x: Rows<'_>, q: usize, groups: usize, table: &[Entry; ENTRIES], sums: &mut [Entry]) {
+            unsafe fn look_up<V: Vector, const G: usize>(x: BitMatrix<'_>, q: usize, groups: usize, table: &[Entry; ENTRIES], sums: &mut [Entry]) {
                 let groups = if G == 0 { groups } else { G };
                 assert!(groups <= GROUPS);
                 for (sum, &word) in sums.iter_mut().zip(x.data()[q..].iter().step_by(x.stride())) {
@@ -208,7 +179,7 @@ macro_rules! inputs {
             }
 
             #[inline(always)]
-            unsafe fn set_bits<V: Vector>(x: Rows<'_>, q: usize, rows: &[Entry], sums: &mut [Entry]) {
+            unsafe fn set_bits<V: Vector>(x: BitMatrix<'_>, q: usize, rows: &[Entry], sums: &mut [Entry]) {
                 for (sum, &word) in sums.iter_mut().zip(x.data()[q..].iter().step_by(x.stride())) {
                     let mut rest = word;
                     // SAFETY: the caller promises the instruction set.
@@ -237,7 +208,9 @@ macro_rules! inputs {
                 });
             }
 
-            on_each_isa! { $t, fn code_strip(codes: Codes<'_>, w: &[$t], n: usize, scale: $t, j: usize, width: usize, out: &Strips<'_, $t>) => code_strip_of }
+            multiversion! {
+                fn code_strip(isa: Isa, codes: Codes<'_>, w: &[$t], n: usize, scale: $t, j: usize, width: usize, out: &Strips<'_, $t>) => code_strip_of with vector::$t
+            }
 
             #[inline(always)]
             #[allow(clippy::too_many_arguments)]

@@ -13,11 +13,10 @@ macro_rules! real_vector {
             #[derive(Clone, Copy, Default)]
             pub(crate) struct Entry(pub(crate) [$t; L]);
 
-            /// Cache lines of a buffer as entries.
-            pub(crate) fn entries(lines: &mut [crate::fixed::Row]) -> &mut [Entry] {
-                // SAFETY: both are 64 bytes aligned to 64, and any bits are numbers.
-                unsafe { std::slice::from_raw_parts_mut(lines.as_mut_ptr().cast(), lines.len()) }
-            }
+            /// The vector without intrinsics.
+            pub(crate) type Portable = Entry;
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            pub(crate) use x86::{Avx2, Avx512};
 
             /// An entry in registers.
             ///
@@ -62,7 +61,7 @@ macro_rules! real_vector {
             }
 
             #[cfg(all(target_arch = "x86_64", not(miri)))]
-            pub(crate) mod x86 {
+            mod x86 {
                 //! AVX2 and AVX-512.
                 use super::*;
                 use std::arch::x86_64::*;

@@ -2,7 +2,7 @@
 
 use super::{Coupling, Machine, product};
 use crate::{Batch, Kind, Layer, Real, States};
-use harmonium_kernels::bits::Rows;
+use harmonium_kernels::bits::BitMatrix;
 use harmonium_kernels::{Codes, fixed};
 use ndarray::Array2;
 use std::borrow::Cow;
@@ -164,7 +164,7 @@ impl<T: Real> Machine<T> {
         }
         let direction = if from == c.ends().0 { fixed.forward() } else { fixed.backward() };
         let states = match (x, self.layer(from).kind()) {
-            (Batch::Bits(b), _) => fixed::States::Bits(Rows::new(b.words(), b.rows(), b.cols())),
+            (Batch::Bits(b), _) => fixed::States::Bits(BitMatrix::new(b.words(), b.rows(), b.cols())),
             (Batch::Codes(x), Kind::Potts { q }) => {
                 let codes = x.as_slice().expect("codes are in standard layout");
                 fixed::States::Codes(Codes::new(codes, x.ncols(), q as usize))

@@ -4,7 +4,7 @@ use super::phase::{Phase, Work};
 use super::product::{slice, slice_mut};
 use super::{Coupling, Parameters, Tempered};
 use crate::{Batch, Bits, Error, Kind, Layer, Real, Result, States};
-use harmonium_kernels::bits::{self, Rows, Values};
+use harmonium_kernels::bits::{self, BitMatrix, Values};
 use harmonium_kernels::fixed::{self, Product, Write};
 use harmonium_kernels::{Codes, Key, moments, transpose};
 use ndarray::Array2;
@@ -274,8 +274,8 @@ fn natural<'a, T: Real>(layer: &Layer<T>, x: &'a Batch<T>) -> End<'a, T> {
     }
 }
 
-fn rows(b: &Bits) -> Rows<'_> {
-    Rows::new(b.words(), b.rows(), b.cols())
+fn rows(b: &Bits) -> BitMatrix<'_> {
+    BitMatrix::new(b.words(), b.rows(), b.cols())
 }
 
 /// Writes or adds by the kernel for these two ends, with bits or codes first; says whether there is one.

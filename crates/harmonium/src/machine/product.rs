@@ -2,7 +2,7 @@
 
 use super::Coupling;
 use crate::{Batch, Kind, Layer, Real};
-use harmonium_kernels::bits::Rows;
+use harmonium_kernels::bits::BitMatrix;
 use harmonium_kernels::{Codes, transpose};
 use ndarray::Array2;
 use std::borrow::Cow;
@@ -23,7 +23,7 @@ pub(crate) fn add<T: Real>(
     let out = slice_mut(out);
     match (x, layer.kind()) {
         (Batch::Bits(b), kind) => {
-            let rows = Rows::new(b.words(), b.rows(), b.cols());
+            let rows = BitMatrix::new(b.words(), b.rows(), b.cols());
             let w = rows_of(from, coupling);
             match kind {
                 Kind::Spin => T::add_spins(rows, &w, n, scale, out),

@@ -53,15 +53,15 @@ fn decide_256((x0, x1): (__m256i, __m256i), r: &Random) -> (u32, u32) {
     let (r0, r1) = unsafe { (_mm256_loadu_si256(p), _mm256_loadu_si256(p.add(1))) };
     let (d0, d1) = (margin_256(x0, r0), margin_256(x1, r1));
     let value = signs(_mm256_xor_si256(x0, d0), _mm256_xor_si256(x1, d1));
-    let limit = _mm256_set1_epi16(OPEN + 1);
+    let limit = _mm256_set1_epi16(UNDECIDED + 1);
     let (a0, a1) = (_mm256_abs_epi16(d0), _mm256_abs_epi16(d1));
     let nearest = _mm256_min_epi16(a0, a1);
-    let open = if _mm256_movemask_epi8(_mm256_cmpgt_epi16(limit, nearest)) == 0 {
+    let undecided = if _mm256_movemask_epi8(_mm256_cmpgt_epi16(limit, nearest)) == 0 {
         0
     } else {
         signs(_mm256_cmpgt_epi16(limit, a0), _mm256_cmpgt_epi16(limit, a1))
     };
-    (value, open)
+    (value, undecided)
 }
 
 /// The sign bits of 32 lanes.
@@ -119,8 +119,8 @@ fn probability_256(x: __m256i) -> __m256i {
     for c in [G[3], G[2], G[1], G[0]] {
         g = _mm256_sub_epi16(_mm256_set1_epi16(c as i16), high_256(e, g));
     }
-    let turned = _mm256_cmpgt_epi16(x, _mm256_set1_epi16(-1));
-    _mm256_xor_si256(high_256(e, g), turned)
+    let likely = _mm256_cmpgt_epi16(x, _mm256_set1_epi16(-1));
+    _mm256_xor_si256(high_256(e, g), likely)
 }
 
 #[inline]
@@ -219,8 +219,8 @@ fn decide_512(x: __m512i, r: &Random) -> (u32, u32) {
     let r = unsafe { _mm512_loadu_si512(r.as_ptr().cast()) };
     let less_likely = high_512(exponential_512(x), _mm512_xor_si512(r, _mm512_set1_epi16(-1)));
     let d = _mm512_sub_epi16(less_likely, _mm512_srli_epi16(r, 1));
-    let open = _mm512_cmple_epi16_mask(_mm512_abs_epi16(d), _mm512_set1_epi16(OPEN));
-    (_mm512_movepi16_mask(_mm512_xor_si512(x, d)), open)
+    let undecided = _mm512_cmple_epi16_mask(_mm512_abs_epi16(d), _mm512_set1_epi16(UNDECIDED));
+    (_mm512_movepi16_mask(_mm512_xor_si512(x, d)), undecided)
 }
 
 #[inline]

@@ -1,21 +1,22 @@
 //! Rounding with the sums in registers: the compiler would keep them in memory.
 
-use super::{Columns, LARGEST, MAGIC, TILE, Units};
-use crate::fixed::vector::Row;
+use super::{LARGEST, MAGIC, TILE, TileSums};
+use crate::fixed::transpose::transpose_16x16;
+use crate::x32::{F32x32, I16x32};
 use std::arch::x86_64::*;
 
-/// Sixteen weights, rounded, and what they add to the sums so far: the operations of `Units::round_plain`.
+/// Sixteen weights, rounded, and what they add to the sums so far: the operations of `super::round_tile`.
 ///
 /// The scale being a power of two, a multiplication with it is exact, so that x may be added by a fused multiplication: half of
 /// the additions then go to the multipliers, which have nothing else to do.
-struct Sums {
+struct HalfTileSums {
     sum: __m512,
     size: __m512,
     total: __m512,
     error: __m512,
 }
 
-impl Sums {
+impl HalfTileSums {
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn new() -> Self {
@@ -42,7 +43,7 @@ impl Sums {
 
     #[inline]
     #[target_feature(enable = "avx512f")]
-    fn store(&self, half: usize, to: &mut Units) {
+    fn store(&self, half: usize, to: &mut TileSums) {
         for (to, x) in [
             (&mut to.sum, self.sum),
             (&mut to.size, self.size),
@@ -56,9 +57,9 @@ impl Sums {
 }
 
 #[target_feature(enable = "avx2,avx512f,avx512bw,avx512dq,avx512vl")]
-pub(super) fn round(w: &[Columns; TILE], scale: f32, out: &mut [Row], units: &mut Units) {
+pub(super) fn round_tile(w: &[F32x32; TILE], scale: f32, out: &mut [I16x32], units: &mut TileSums) {
     let scale = _mm512_set1_ps(scale);
-    let (mut left, mut right) = (Sums::new(), Sums::new());
+    let (mut left, mut right) = (HalfTileSums::new(), HalfTileSums::new());
     // The low halves of 32 numbers, in order.
     let narrow: [i16; 32] = std::array::from_fn(|c| 2 * c as i16);
     // SAFETY: 64 bytes.
@@ -77,9 +78,9 @@ pub(super) fn round(w: &[Columns; TILE], scale: f32, out: &mut [Row], units: &mu
     units.sites = out.len() as f32;
 }
 
-/// As `super::load`.
+/// As `super::load_tile`.
 #[target_feature(enable = "avx2,avx512f,avx512bw,avx512dq,avx512vl")]
-pub(super) fn load(rows: &[&[f32]], tile: &mut [Columns; TILE]) {
+pub(super) fn load_tile(rows: &[&[f32]], tile: &mut [F32x32; TILE]) {
     for (i, to) in tile.iter_mut().enumerate() {
         let row = rows.get(i).copied().unwrap_or_default();
         for half in 0..2 {
@@ -94,16 +95,16 @@ pub(super) fn load(rows: &[&[f32]], tile: &mut [Columns; TILE]) {
     }
 }
 
-/// A square on its side.
+/// As `super::transpose_tile`.
 #[target_feature(enable = "avx2,avx512f,avx512bw,avx512dq,avx512vl")]
-pub(super) fn turn(from: &[Columns; TILE], to: &mut [Columns; TILE]) {
+pub(super) fn transpose_tile(from: &[F32x32; TILE], to: &mut [F32x32; TILE]) {
     for i in [0, 16] {
         for j in [0, 16] {
             // SAFETY: sixteen of 32 columns.
             let square = std::array::from_fn(|r| unsafe {
                 _mm512_loadu_si512(from[i + r].0.as_ptr().add(j).cast())
             });
-            for (to, x) in to[j..j + 16].iter_mut().zip(crate::fixed::bytes::turned_32(square)) {
+            for (to, x) in to[j..j + 16].iter_mut().zip(transpose_16x16(square)) {
                 // SAFETY: as above.
                 unsafe { _mm512_storeu_si512(to.0.as_mut_ptr().add(i).cast(), x) };
             }

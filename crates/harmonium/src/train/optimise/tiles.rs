@@ -119,7 +119,7 @@ struct Arrays<'a, T> {
 /// Some rows of a strip, with the difference of the phases just made.
 struct Slab<'a, 'b, T> {
     first_row: usize,
-    difference: &'a [fixed::Strip],
+    difference: &'a [fixed::F32x32],
     /// All moments of the positive phase, where they are not in the difference yet.
     positive: Option<&'a [T]>,
     old: &'a [T],
@@ -263,8 +263,9 @@ pub(super) fn run<'a, T: Real>(
         let old = old.as_slice().expect(STANDARD);
         let used = at_least(parts, n.div_ceil(CELLS));
         let (strips, follows) = written.strips(&mut parts[..used]);
-        let soon = |strip: &Strip<'_, T>, i: usize| strip.prefetch(old, i, pass.step.average != 0.0);
-        for_each_strip(products, strips, soon, |j, i, difference, strip| {
+        let prefetch_hook =
+            |strip: &Strip<'_, T>, i: usize| strip.prefetch(old, i, pass.step.average != 0.0);
+        for_each_strip(products, strips, prefetch_hook, |j, i, difference, strip| {
             let Strip { arrays, part, .. } = strip;
             let slab = Slab { first_row: i, difference, positive, old, strip: (j, n), arrays };
             vectorised(Sweep { pass, slab, part });

@@ -7,9 +7,10 @@
 
 #![cfg(all(target_arch = "x86_64", not(miri)))]
 
-use super::outer::{Line, Strip, Write};
-use super::vector::Levels;
+use super::finish::{Affine, Write};
+use super::transpose::transpose_16x16;
 use crate::scratch::first;
+use crate::x32::{F32x32, Levels};
 use std::arch::x86_64::*;
 use std::ops::Range;
 
@@ -17,7 +18,7 @@ use std::ops::Range;
 const SIDE: usize = 16;
 /// Most tiles whose sums stay in registers, for two columns.
 const TILES: usize = 10;
-/// Most units whose sums are made in one go.
+/// Most units whose sums are computed at once.
 pub(crate) const UNITS: usize = SIDE * TILES;
 /// Tables of a column that are used in one go: the indices of `TILES` tiles then fill 20 KB of the first-level cache.
 const TABLES: usize = 32;
@@ -73,10 +74,10 @@ pub(super) fn index(words: &[u64], rows: usize, k: usize, out: &mut Vec<Index>) 
 /// counting as zero.
 #[target_feature(enable = "avx2,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 pub(super) fn tables(levels: &[Levels], out: &mut Vec<Table>) {
-    let parts = levels.len().div_ceil(SIDE * TABLES);
-    let out = first(out, parts * 32 * TABLES);
+    let chunks = levels.len().div_ceil(SIDE * TABLES);
+    let out = first(out, chunks * 32 * TABLES);
     for (levels, out) in levels.chunks(SIDE * TABLES).zip(out.chunks_exact_mut(32 * TABLES)) {
-        part(levels, out);
+        chunk_tables(levels, out);
     }
 }
 
@@ -96,7 +97,7 @@ static PICK: [[u8; 64]; 4] = {
 
 #[inline]
 #[target_feature(enable = "avx2,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
-fn part(levels: &[Levels], out: &mut [Table]) {
+fn chunk_tables(levels: &[Levels], out: &mut [Table]) {
     // SAFETY: loads of 64 bytes each.
     let pick: [__m512i; 4] =
         std::array::from_fn(|b| unsafe { _mm512_loadu_si512(PICK[b].as_ptr().cast()) });
@@ -106,7 +107,7 @@ fn part(levels: &[Levels], out: &mut [Table]) {
             padded[..rows.len()].copy_from_slice(rows);
             &padded
         });
-        for (half, columns) in turned(square).iter().enumerate() {
+        for (half, columns) in transpose_16x32(square).iter().enumerate() {
             for (c, &levels) in columns.iter().enumerate() {
                 let all = _mm512_broadcast_i32x4(levels);
                 let [a, b, c_, d] = pick.map(|pick| _mm512_shuffle_epi8(all, pick));
@@ -119,15 +120,15 @@ fn part(levels: &[Levels], out: &mut [Table]) {
     }
 }
 
-/// Sixteen rows of 32 columns, on their side: the sixteen levels of each column, in two halves of sixteen columns.
+/// The transpose of sixteen rows of 32 columns: the sixteen levels of each column, in two halves of sixteen columns.
 #[inline]
 #[target_feature(enable = "avx2,avx512f,avx512bw,avx512dq,avx512vl")]
-fn turned(square: &[Levels; SIDE]) -> [[__m128i; SIDE]; 2] {
+fn transpose_16x32(square: &[Levels; SIDE]) -> [[__m128i; SIDE]; 2] {
     let half = |h: usize| {
         // SAFETY: sixteen of the 32 bytes of a row, h < 2.
         let mut x: [__m128i; SIDE] =
             std::array::from_fn(|r| unsafe { _mm_loadu_si128(square[r].0.as_ptr().add(16 * h).cast()) });
-        // Four rounds of the perfect shuffle of rows r and r + 8 turn the square.
+        // Four rounds of the perfect shuffle of rows r and r + 8 transpose 16 × 16 bytes.
         for _ in 0..4 {
             let y = x;
             for r in 0..8 {
@@ -142,14 +143,14 @@ fn turned(square: &[Levels; SIDE]) -> [[__m128i; SIDE]; 2] {
 
 /// sums\[c·u + i\] ← \[sums\[c·u + i\]\] ± Σ_r v_ri·level_rc for 32 columns and some units i, counted from the first of them: v by
 /// the index of its bits with the number of its rows, the levels by their [`tables`] with whether to subtract and whether to
-/// start from zero; u is the number of units, filled up to whole tiles. Calls `now_and_then(step, steps)` on its way.
+/// start from zero; u is the number of units, rounded up to whole tiles. Calls `prefetch_hook(step, steps)` between steps.
 #[target_feature(enable = "avx2,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vnni")]
 pub(super) fn add_levels(
     (table, negative, fresh): (&[Table], bool, bool),
     (index, rows): (&[Index], usize),
     units: Range<usize>,
     sums: &mut Vec<i32>,
-    mut now_and_then: impl FnMut(usize, usize),
+    mut prefetch_hook: impl FnMut(usize, usize),
 ) {
     assert!(units.start.is_multiple_of(SIDE) && units.len() <= UNITS);
     let (all, tiles) = (rows.div_ceil(SIDE), units.len().div_ceil(SIDE));
@@ -160,20 +161,20 @@ pub(super) fn add_levels(
         sums.fill(0);
     }
     let sign = if negative { -1 } else { 1 };
-    let parts = all.div_ceil(TABLES);
-    for part in 0..parts {
-        let here = TABLES.min(all - part * TABLES);
-        let table = &table[part * 32 * TABLES..][..32 * TABLES];
+    let chunks = all.div_ceil(TABLES);
+    for chunk in 0..chunks {
+        let here = TABLES.min(all - chunk * TABLES);
+        let table = &table[chunk * 32 * TABLES..][..32 * TABLES];
         for c in (0..32).step_by(2) {
             let tables = [&table[c * TABLES..][..here], &table[(c + 1) * TABLES..][..here]];
             let (left, right) = sums[c * units..(c + 2) * units].split_at_mut(units);
-            let index = &index[part * TABLES..];
-            now_and_then(16 * part + c / 2, 16 * parts);
+            let index = &index[chunk * TABLES..];
+            prefetch_hook(16 * chunk + c / 2, 16 * chunks);
             macro_rules! pair_of {
                 ($($n:literal)*) => {
                     match tiles {
                         0 => {}
-                        $($n => pair::<$n>(tables, index, all, (sign, fresh && part == 0), [left, right]),)*
+                        $($n => pair::<$n>(tables, index, all, (sign, fresh && chunk == 0), [left, right]),)*
                         _ => unreachable!("at most {TILES} tiles"),
                     }
                 };
@@ -226,13 +227,13 @@ fn pair<const N: usize>(
     }
 }
 
-/// Turns sums by columns, as `add_levels` leaves them, and gives them the units of the product: the same operations as
-/// `outer::finish`.
+/// Transposes the sums of `add_levels`, which are by columns, and converts them to reals with the operations of
+/// `super::finish::finish`.
 #[target_feature(enable = "avx2,avx512f,avx512bw,avx512dq,avx512vl")]
-pub(super) fn finish(sums: &[i32], ones: &[i32], line: &Line, write: Write, strip: &mut [Strip]) {
+pub(super) fn finish(sums: &[i32], ones: &[i32], affine: &Affine, write: Write, strip: &mut [F32x32]) {
     let stride = ones.len().next_multiple_of(SIDE);
     assert!(sums.len() >= 32 * stride && strip.len() == ones.len());
-    let scale = _mm512_set1_ps(line.scale);
+    let scale = _mm512_set1_ps(affine.scale);
     for (tile, (ones, strip)) in ones.chunks(SIDE).zip(strip.chunks_mut(SIDE)).enumerate() {
         for half in 0..2 {
             // SAFETY: sixteen sums of column 16·half + r < 32, from a multiple of sixteen below `stride` on.
@@ -240,9 +241,9 @@ pub(super) fn finish(sums: &[i32], ones: &[i32], line: &Line, write: Write, stri
                 _mm512_loadu_si512(sums.as_ptr().add((SIDE * half + r) * stride + SIDE * tile).cast())
             });
             // SAFETY: sixteen of 32 columns.
-            let offset = unsafe { _mm512_loadu_ps(line.offset.as_ptr().add(SIDE * half)) };
-            for ((row, &ones), column) in strip.iter_mut().zip(ones).zip(turned_32(square)) {
-                let constant = _mm512_set1_ps(line.shift * ones as f32);
+            let offset = unsafe { _mm512_loadu_ps(affine.offset.as_ptr().add(SIDE * half)) };
+            for ((row, &ones), column) in strip.iter_mut().zip(ones).zip(transpose_16x16(square)) {
+                let constant = _mm512_set1_ps(affine.shift * ones as f32);
                 let x = _mm512_mul_ps(scale, _mm512_cvtepi32_ps(column));
                 let x = _mm512_add_ps(x, _mm512_add_ps(constant, offset));
                 // SAFETY: as above.
@@ -257,37 +258,4 @@ pub(super) fn finish(sums: &[i32], ones: &[i32], line: &Line, write: Write, stri
             }
         }
     }
-}
-
-/// A square of 16 × 16 numbers on its side: pairs, fours, then the four quarters of a register.
-#[inline]
-#[target_feature(enable = "avx512f")]
-pub(super) fn turned_32(x: [__m512i; SIDE]) -> [__m512i; SIDE] {
-    let (mut t, mut u, mut out) = (x, x, x);
-    for i in (0..SIDE).step_by(2) {
-        t[i] = _mm512_unpacklo_epi32(x[i], x[i + 1]);
-        t[i + 1] = _mm512_unpackhi_epi32(x[i], x[i + 1]);
-    }
-    for i in (0..SIDE).step_by(4) {
-        u[i] = _mm512_unpacklo_epi64(t[i], t[i + 2]);
-        u[i + 1] = _mm512_unpackhi_epi64(t[i], t[i + 2]);
-        u[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
-        u[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
-    }
-    // Quarter q of u[4p + c] holds column 4q + c of rows 4p…4p+3.
-    const EVEN: i32 = 0b10_00_10_00;
-    const ODD: i32 = 0b11_01_11_01;
-    for c in 0..4 {
-        let (a, b) = (
-            _mm512_shuffle_i32x4(u[c], u[4 + c], EVEN),
-            _mm512_shuffle_i32x4(u[8 + c], u[12 + c], EVEN),
-        );
-        out[c] = _mm512_shuffle_i32x4(a, b, EVEN);
-        out[8 + c] = _mm512_shuffle_i32x4(a, b, ODD);
-        let (a, b) =
-            (_mm512_shuffle_i32x4(u[c], u[4 + c], ODD), _mm512_shuffle_i32x4(u[8 + c], u[12 + c], ODD));
-        out[4 + c] = _mm512_shuffle_i32x4(a, b, EVEN);
-        out[12 + c] = _mm512_shuffle_i32x4(a, b, ODD);
-    }
-    out
 }

@@ -1,22 +1,23 @@
 //! Sums of levels over the rows in which a unit is set, one row after another: for states with few set bits.
 //!
 //! Every unit has the list of its rows. Four rows of levels add up within a byte, so lists are read in fours, filled up with a
-//! row of zeros. Units are taken in the order of the lengths of their lists, so that the processor foresees where each ends.
+//! row of zeros. Units are taken in the order of the lengths of their lists, so that the branch at the end of each is predicted.
 
 use super::means::WORDS_PER_FLUSH;
-use super::vector::{Levels, Vector, Wide, vectorised};
+use super::vector::{self, Vector};
 use crate::isa::{Isa, multiversion};
+use crate::x32::{I32x32, Levels};
 use std::ops::Range;
 
 /// Rows whose levels are added up in 16 bits: 63 · 512 < 2¹⁵. Their places fit 16 bits, too.
-const ROWS: usize = 64 * WORDS_PER_FLUSH;
+const ROWS_PER_CHUNK: usize = 64 * WORDS_PER_FLUSH;
 /// Rows that are added up in a byte.
 const FOUR: usize = 4;
 /// Units of a piece: their sums and what is made of them stay in the first two levels of cache.
 pub(super) const UNITS: usize = 160;
 /// Units whose lists are read side by side.
 const GROUP: usize = 4;
-/// Groups between two calls of `now_and_then`.
+/// Groups between two calls of `prefetch_hook`.
 const STEP: usize = 4;
 
 /// Four rows, as places of their 32 levels in bytes, two in a number; place 0 is that of the row of zeros.
@@ -24,16 +25,17 @@ type Four = [u32; FOUR / 2];
 
 /// The lists of all units.
 #[derive(Default)]
-pub(super) struct Lists {
+pub(super) struct RowLists {
     rows: usize,
     pieces: usize,
-    /// For each [`ROWS`] rows, for each piece; there may be more than are in use.
-    parts: Vec<Part>,
+    /// For each [`ROWS_PER_CHUNK`] rows, for each piece; there may be more than are in use.
+    lists: Vec<ListPiece>,
 }
 
 /// The lists of the units of a piece.
 #[derive(Default)]
-struct Part {
+struct ListPiece {
+    /// Of every unit, in fours.
     lengths: Vec<u16>,
     groups: Vec<Group>,
     /// One after another, the lists of each group side by side.
@@ -49,60 +51,60 @@ struct Group {
     length: u16,
 }
 
-impl Lists {
-    /// Takes over the lists of `k` units over `rows` rows from their words (`words[r·k + i]`).
+impl RowLists {
+    /// Makes the lists of `k` units over `rows` rows from their words (`words[r·k + i]`), in the memory of those before.
     pub(super) fn set(&mut self, isa: Isa, words: &[u64], rows: usize, k: usize) {
         (self.rows, self.pieces) = (rows, k.div_ceil(UNITS));
         let mut used = 0;
-        for words in words.chunks(k.max(1) * ROWS / 64) {
+        for words in words.chunks(k.max(1) * ROWS_PER_CHUNK / 64) {
             for first in (0..k).step_by(UNITS) {
-                if used == self.parts.len() {
-                    self.parts.push(Part::default());
+                if used == self.lists.len() {
+                    self.lists.push(ListPiece::default());
                 }
-                self.parts[used].set(isa, words, k, first..k.min(first + UNITS));
+                self.lists[used].set(isa, words, k, first..k.min(first + UNITS));
                 used += 1;
             }
         }
     }
 
-    /// Where there are more than [`ROWS`] rows, the levels of a strip with a row of zeros before each so many.
-    pub(super) fn prepare(levels: &[Levels], apart: &mut Vec<Levels>) {
-        apart.clear();
-        if levels.len() > 1 + ROWS {
-            for rows in levels[1..].chunks(ROWS) {
-                apart.push(Levels::default());
-                apart.extend_from_slice(rows);
+    /// Where there are more than [`ROWS_PER_CHUNK`] rows, the levels of a strip with a row of zeros before each so many.
+    pub(super) fn prepare(levels: &[Levels], padded: &mut Vec<Levels>) {
+        padded.clear();
+        if levels.len() > 1 + ROWS_PER_CHUNK {
+            for rows in levels[1..].chunks(ROWS_PER_CHUNK) {
+                padded.push(Levels::default());
+                padded.extend_from_slice(rows);
             }
         }
     }
 
     /// wide\[i\] ← \[wide\[i\]\] ± Σ_r v_ri·level_r for the units i of a piece, counted from the first of them; the levels after a row of
     /// zeros come as they are and as [prepared](Self::prepare), with whether to subtract and whether to start from zero.
-    /// Calls `now_and_then(step, steps)` on its way.
+    /// Calls `prefetch_hook(step, steps)` between steps.
     pub(super) fn add(
         &self,
         isa: Isa,
-        (levels, apart, negative, fresh): (&[Levels], &[Levels], bool, bool),
+        (levels, padded, negative, fresh): (&[Levels], &[Levels], bool, bool),
         units: Range<usize>,
-        wide: &mut [Wide],
-        mut now_and_then: impl FnMut(usize, usize),
+        wide: &mut [I32x32],
+        mut prefetch_hook: impl FnMut(usize, usize),
     ) {
         assert!(units.start.is_multiple_of(UNITS) && wide.len() == units.len());
         if fresh && self.rows == 0 {
-            wide.fill(Wide::default());
+            wide.fill(I32x32::default());
         }
-        let chunks = self.rows.div_ceil(ROWS);
-        let levels = if chunks > 1 { apart } else { levels };
-        for (chunk, levels) in levels.chunks(1 + ROWS).take(chunks).enumerate() {
+        let chunks = self.rows.div_ceil(ROWS_PER_CHUNK);
+        let levels = if chunks > 1 { padded } else { levels };
+        for (chunk, levels) in levels.chunks(1 + ROWS_PER_CHUNK).take(chunks).enumerate() {
             assert_eq!(
                 levels.len(),
-                1 + ROWS.min(self.rows - chunk * ROWS),
+                1 + ROWS_PER_CHUNK.min(self.rows - chunk * ROWS_PER_CHUNK),
                 "lists: other numbers of rows"
             );
-            let part = &self.parts[chunk * self.pieces + units.start / UNITS];
-            let (mut rest, steps) = (&part.fours[..], part.groups.len().div_ceil(STEP));
-            for (step, groups) in part.groups.chunks(STEP).enumerate() {
-                now_and_then(chunk * steps + step, chunks * steps);
+            let piece = &self.lists[chunk * self.pieces + units.start / UNITS];
+            let (mut rest, steps) = (&piece.fours[..], piece.groups.len().div_ceil(STEP));
+            for (step, groups) in piece.groups.chunks(STEP).enumerate() {
+                prefetch_hook(chunk * steps + step, chunks * steps);
                 let fours;
                 let used = groups.iter().map(|group| usize::from(group.length)).sum();
                 (fours, rest) = rest.split_at(used);
@@ -112,14 +114,14 @@ impl Lists {
     }
 }
 
-impl Part {
+impl ListPiece {
     fn set(&mut self, isa: Isa, words: &[u64], k: usize, units: Range<usize>) {
         let Self { lengths, groups, fours } = self;
         lengths.clear();
         lengths.resize(units.len(), 0);
         count(isa, words, k, units.start, lengths);
         // Places in the order by length, found by counting.
-        let mut ends = [0u16; ROWS / FOUR + 1];
+        let mut ends = [0u16; ROWS_PER_CHUNK / FOUR + 1];
         lengths.iter().for_each(|&n| ends[usize::from(n)] += 1);
         let mut end = 0;
         ends.iter_mut().for_each(|n| end += std::mem::replace(n, end));
@@ -137,14 +139,13 @@ impl Part {
         fours.resize(all, [Four::default(); GROUP]);
         let mut rest = &mut fours[..];
         // A word of rows is written as a whole, beyond the end of the list.
-        let mut list = [0; ROWS + 64];
+        let mut list = [0; ROWS_PER_CHUNK + 64];
         for group in groups.iter() {
             let here;
             (here, rest) = rest.split_at_mut(usize::from(group.length));
             for (g, unit) in group.units.iter().enumerate() {
                 let Some(unit) = unit else { continue };
-                let words = words[units.start + usize::from(*unit)..].iter().step_by(k);
-                let count = list_rows(isa, words, &mut list);
+                let count = list_rows(isa, &words[units.start + usize::from(*unit)..], k, &mut list);
                 list[count..count.next_multiple_of(FOUR)].fill(0);
                 for (here, [a, b, c, d]) in
                     here.iter_mut().zip(list[..count.next_multiple_of(FOUR)].as_chunks().0)
@@ -159,7 +160,7 @@ impl Part {
 
 multiversion! {
     /// The fours in the lists of the units from `first` on.
-    fn count(words: &[u64], k: usize, first: usize, lengths: &mut [u16]) {
+    fn count(isa: Isa, words: &[u64], k: usize, first: usize, lengths: &mut [u16]) {
         for words in words.chunks_exact(k) {
             for (n, word) in lengths.iter_mut().zip(&words[first..]) {
                 *n += word.count_ones() as u16;
@@ -169,38 +170,35 @@ multiversion! {
     }
 }
 
-/// Writes the places of the rows in which a unit is set, given its words; the number of them.
-fn list_rows<'a>(isa: Isa, words: impl Iterator<Item = &'a u64>, out: &mut [u16; ROWS + 64]) -> usize {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    if isa.level() == crate::isa::Level::Avx512 {
-        // SAFETY: an `Isa` of this level exists only if its features were detected.
-        return unsafe { list_by_compression(words, out) };
-    }
-    let _ = isa;
-    let mut at = 0;
-    for (r, &word) in words.enumerate() {
-        for position in crate::bits::ones(&[word]) {
-            out[at] = place(64 * r + position);
-            at += 1;
+multiversion! {
+    /// Writes the byte offsets of the rows in which a unit is set, given the words from its own on, every `k`-th of which
+    /// is the unit's; the number of them.
+    fn list_rows(isa: Isa, words: &[u64], k: usize, out: &mut [u16; ROWS_PER_CHUNK + 64]) -> usize {
+        let mut at = 0;
+        for (r, &word) in words.iter().step_by(k).enumerate() {
+            for position in crate::bits::ones(&[word]) {
+                out[at] = byte_offset(64 * r + position);
+                at += 1;
+            }
         }
-    }
-    at
+        at
+    } avx512 => list_by_compression
 }
 
 /// Where the levels of a row are, in bytes.
-fn place(row: usize) -> u16 {
+fn byte_offset(row: usize) -> u16 {
     (size_of::<Levels>() * (1 + row)) as u16
 }
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,avx512f,avx512bw,avx512vbmi2")]
-fn list_by_compression<'a>(words: impl Iterator<Item = &'a u64>, out: &mut [u16; ROWS + 64]) -> usize {
+fn list_by_compression(words: &[u64], k: usize, out: &mut [u16; ROWS_PER_CHUNK + 64]) -> usize {
     use std::arch::x86_64::*;
     let mut at = 0;
-    for (r, &word) in words.enumerate() {
+    for (r, &word) in words.iter().step_by(k).enumerate() {
         let rows = crate::bits::compressed_ones(word);
-        let base = _mm512_set1_epi16(place(64 * r) as i16);
+        let base = _mm512_set1_epi16(byte_offset(64 * r) as i16);
         let places =
             |half: __m256i| _mm512_add_epi16(base, _mm512_slli_epi16::<5>(_mm512_cvtepu8_epi16(half)));
         let count = word.count_ones() as usize;
@@ -218,9 +216,9 @@ fn list_by_compression<'a>(words: impl Iterator<Item = &'a u64>, out: &mut [u16;
     at
 }
 
-vectorised! {
+multiversion! {
     /// Adds the levels of all rows in the lists of some groups.
-    fn add_groups(levels: &[Levels], groups: &[Group], fours: &[[Four; GROUP]], negative: bool, fresh: bool, wide: &mut [Wide]) => groups_by_lists
+    fn add_groups(isa: Isa, levels: &[Levels], groups: &[Group], fours: &[[Four; GROUP]], negative: bool, fresh: bool, wide: &mut [I32x32]) => groups_by_lists with vector
 }
 
 #[inline(always)]
@@ -230,12 +228,12 @@ unsafe fn groups_by_lists<V: Vector>(
     mut rest: &[[Four; GROUP]],
     negative: bool,
     fresh: bool,
-    wide: &mut [Wide],
+    wide: &mut [I32x32],
 ) {
     for group in groups {
         let fours;
         (fours, rest) = rest.split_at(usize::from(group.length));
-        // SAFETY: the places in a list are those of the rows and of the zeros, which `Lists::add` has made sure that
+        // SAFETY: the places in a list are those of the rows and of the zeros, which `RowLists::add` has made sure that
         // `levels` holds; the caller promises the instruction set.
         unsafe {
             let mut sums = [V::zero(); GROUP];
@@ -251,7 +249,7 @@ unsafe fn groups_by_lists<V: Vector>(
                 let Some(unit) = unit else { continue };
                 let wide = &mut wide[usize::from(unit)];
                 if fresh {
-                    *wide = Wide::default();
+                    *wide = I32x32::default();
                 }
                 if negative { sum.negated() } else { sum }.add_to(wide, 0);
             }
