@@ -65,6 +65,7 @@ fn tiles(
                     match (m - i).min(ROWS) {
                         // SAFETY: the rows and columns of the tile are within the matrices, by the assertions of `Real::gemm`.
                         $($rows if width > LANES => unsafe { tile::<$rows, 2>(width, k, alpha, a, b, beta, c) },
+                        // SAFETY: as above.
                         $rows => unsafe { tile::<$rows, 1>(width, k, alpha, a, b, beta, c) },)*
                         _ => unreachable!("at most {ROWS} rows"),
                     }
