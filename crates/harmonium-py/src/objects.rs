@@ -139,12 +139,11 @@ impl<'py> ser::Serializer for Objects<'py> {
         variant: &'static str,
         x: &T,
     ) -> Done<'py> {
-        let dict = PyDict::new(self.py);
-        dict.set_item(variant, x.serialize(self)?)?;
-        Ok(dict.into_any())
+        let x = x.serialize(self)?;
+        self.tagged(Some(variant), x)
     }
     fn serialize_seq(self, _: Option<usize>) -> Result<Items<'py>, Raised> {
-        Ok(Items { to: self, list: PyList::empty(self.py) })
+        Ok(Items { to: self, list: PyList::empty(self.py), variant: None })
     }
     fn serialize_tuple(self, n: usize) -> Result<Items<'py>, Raised> {
         self.serialize_seq(Some(n))
@@ -156,13 +155,13 @@ impl<'py> ser::Serializer for Objects<'py> {
         self,
         _: &'static str,
         _: u32,
-        _: &'static str,
-        n: usize,
+        variant: &'static str,
+        _: usize,
     ) -> Result<Items<'py>, Raised> {
-        self.serialize_seq(Some(n))
+        Ok(Items { to: self, list: PyList::empty(self.py), variant: Some(variant) })
     }
     fn serialize_map(self, _: Option<usize>) -> Result<Entries<'py>, Raised> {
-        Ok(Entries { to: self, dict: PyDict::new(self.py), key: None })
+        Ok(Entries { to: self, dict: PyDict::new(self.py), key: None, variant: None })
     }
     fn serialize_struct(self, _: &'static str, n: usize) -> Result<Entries<'py>, Raised> {
         self.serialize_map(Some(n))
@@ -171,16 +170,27 @@ impl<'py> ser::Serializer for Objects<'py> {
         self,
         _: &'static str,
         _: u32,
-        _: &'static str,
-        n: usize,
+        variant: &'static str,
+        _: usize,
     ) -> Result<Entries<'py>, Raised> {
-        self.serialize_map(Some(n))
+        Ok(Entries { to: self, dict: PyDict::new(self.py), key: None, variant: Some(variant) })
+    }
+}
+
+impl<'py> Objects<'py> {
+    /// `x`, or a dict of the variant's name and `x`, as in JSON.
+    fn tagged(self, variant: Option<&'static str>, x: Object<'py>) -> Done<'py> {
+        let Some(variant) = variant else { return Ok(x) };
+        let dict = PyDict::new(self.py);
+        dict.set_item(variant, x)?;
+        Ok(dict.into_any())
     }
 }
 
 struct Items<'py> {
     to: Objects<'py>,
     list: Bound<'py, PyList>,
+    variant: Option<&'static str>,
 }
 
 macro_rules! items {
@@ -192,7 +202,7 @@ macro_rules! items {
                 Ok(self.list.append(x.serialize(self.to)?)?)
             }
             fn end(self) -> Done<'py> {
-                Ok(self.list.into_any())
+                self.to.tagged(self.variant, self.list.into_any())
             }
         })*
     };
@@ -208,6 +218,7 @@ struct Entries<'py> {
     to: Objects<'py>,
     dict: Bound<'py, PyDict>,
     key: Option<Object<'py>>,
+    variant: Option<&'static str>,
 }
 
 impl<'py> ser::SerializeMap for Entries<'py> {
@@ -235,7 +246,7 @@ macro_rules! fields {
                 Ok(self.dict.set_item(key, x.serialize(self.to)?)?)
             }
             fn end(self) -> Done<'py> {
-                Ok(self.dict.into_any())
+                self.to.tagged(self.variant, self.dict.into_any())
             }
         })*
     };
