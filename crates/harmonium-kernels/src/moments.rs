@@ -85,8 +85,11 @@ pub fn add_bits_bits_outer<T: Real>(
     let mut buffer = scratch::take(&COLUMNS);
     let (x_words, y_words) = (bits::transpose_words(x), bits::transpose_words(y));
     let words = bits::words(x.rows());
-    let (a, rest) = first(&mut buffer, x_words + 2 * y_words).split_at_mut(x_words);
-    let (b, by_word) = rest.split_at_mut(y_words);
+    let buffer = first(&mut buffer, x_words + 2 * y_words + 7);
+    // The words that are read most start with a cache line.
+    let start = buffer.as_ptr().align_offset(64).min(7);
+    let (by_word, rest) = buffer[start..][..x_words + 2 * y_words].split_at_mut(y_words);
+    let (a, b) = rest.split_at_mut(x_words);
     bits::transpose(x, a);
     bits::transpose(y, b);
     for (q, column) in by_word.chunks_exact_mut(n).enumerate() {

@@ -81,10 +81,12 @@ unsafe fn sample_rows<D: Decide, S: Source>(source: &S, noise: &mut Noise, out: 
     // Random numbers are made for 16 rows at a time: their states and the constants of the decision do not
     // fit the registers together.
     const AHEAD: usize = 16;
-    let mut random = [[0u16; 32]; AHEAD];
+    #[repr(align(64))]
+    struct Lines([Random; AHEAD]);
+    let mut random = Lines([[0; WIDTH]; AHEAD]);
     for (block, out) in out.chunks_mut(AHEAD).enumerate() {
-        noise.lanes.fill(&mut random[..out.len()]);
-        for (i, (out, random)) in out.iter_mut().zip(&random).enumerate() {
+        noise.lanes.fill(&mut random.0[..out.len()]);
+        for (i, (out, random)) in out.iter_mut().zip(&random.0).enumerate() {
             let row = AHEAD * block + i;
             // SAFETY: the caller's promise.
             let x = unsafe { source.rounded::<D>(row) };

@@ -6,7 +6,7 @@ use crate::isa::Isa;
 use crate::scratch::first;
 use crate::stream::Key;
 use crate::strip::{Strips, for_each_task};
-use crate::x32::{I16x32, I32x32, WIDTH};
+use crate::x32::{F32x32, I16x32, I32x32, WIDTH};
 
 /// 16-bit sums in steps of 2^-11 and a constant per column.
 pub(crate) struct Sums16<'a> {
@@ -18,13 +18,14 @@ impl Source for Sums16<'_> {
     #[inline(always)]
     unsafe fn rounded<D: Decide>(&self, row: usize) -> D::Logits {
         let sums = &self.sums[row].0;
-        // Plain loops, here and below: `from_fn` and `map` of arrays are not always inlined.
-        let mut x = [0; WIDTH];
-        for ((x, &sum), &bias) in x.iter_mut().zip(sums).zip(&self.bias.0) {
+        // Plain loops, here and below: `from_fn` and `map` of arrays are not always inlined. And whole cache lines: an array
+        // that starts within one costs more than twice the time, whenever the stack happens to put it there.
+        let mut x = I16x32::default();
+        for ((x, &sum), &bias) in x.0.iter_mut().zip(sums).zip(&self.bias.0) {
             *x = sum.saturating_add(bias);
         }
         // SAFETY: the caller's promise.
-        unsafe { D::load(&x) }
+        unsafe { D::load(&x.0) }
     }
     fn exact(&self, row: usize, c: usize) -> f64 {
         f64::from(i32::from(self.sums[row].0[c]) + i32::from(self.bias.0[c])) / STEPS_PER_NAT
@@ -42,12 +43,12 @@ impl Source for Sums32<'_> {
     unsafe fn rounded<D: Decide>(&self, row: usize) -> D::Logits {
         let scale = (self.scale * STEPS_PER_NAT) as f32;
         let sums = &self.sums[row].0;
-        let mut y = [0.0; WIDTH];
-        for (y, &sum) in y.iter_mut().zip(sums) {
+        let mut y = F32x32::default();
+        for (y, &sum) in y.0.iter_mut().zip(sums) {
             *y = sum as f32 * scale;
         }
         // SAFETY: the caller's promise.
-        unsafe { D::round(&y) }
+        unsafe { D::round(&y.0) }
     }
     fn exact(&self, row: usize, c: usize) -> f64 {
         f64::from(self.sums[row].0[c]) * self.scale
@@ -66,18 +67,18 @@ macro_rules! reals {
             #[inline(always)]
             unsafe fn rounded<D: Decide>(&self, row: usize) -> D::Logits {
                 let x = &self.logits[row * self.n..][..self.width];
-                let mut y = [0.0; WIDTH];
+                let mut y = F32x32::default();
                 if let Ok(x) = <&[$t; WIDTH]>::try_from(x) {
-                    for (y, &x) in y.iter_mut().zip(x) {
+                    for (y, &x) in y.0.iter_mut().zip(x) {
                         *y = (x * STEPS_PER_NAT as $t) as f32;
                     }
                 } else {
-                    for (y, &x) in y.iter_mut().zip(x) {
+                    for (y, &x) in y.0.iter_mut().zip(x) {
                         *y = (x * STEPS_PER_NAT as $t) as f32;
                     }
                 }
                 // SAFETY: the caller's promise.
-                unsafe { D::round(&y) }
+                unsafe { D::round(&y.0) }
             }
             fn exact(&self, row: usize, c: usize) -> f64 {
                 // Columns beyond the matrix are drawn with the rest and dropped.

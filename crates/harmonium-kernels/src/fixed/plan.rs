@@ -57,9 +57,14 @@ multiversion! {
     /// Up to `TILE` rows of up to 32 weights, padded with zeros.
     #[inline(always)]
     pub(super) fn load_tile(isa: Isa, rows: &[&[f32]], tile: &mut [F32x32; TILE]) {
-        tile.fill(ZERO);
-        for (to, row) in tile.iter_mut().zip(rows) {
-            to.0.iter_mut().zip(*row).for_each(|(to, w)| *to = *w);
+        for (i, to) in tile.iter_mut().enumerate() {
+            match rows.get(i) {
+                Some(row) if row.len() == WIDTH => to.0.iter_mut().zip(*row).for_each(|(to, w)| *to = *w),
+                row => {
+                    *to = ZERO;
+                    to.0.iter_mut().zip(row.copied().unwrap_or_default()).for_each(|(to, w)| *to = *w);
+                }
+            }
         }
     } avx512 => x86::load_tile
 }

@@ -90,15 +90,15 @@ impl Rounder<'_> {
     /// All rows of the strip that starts at column `j` of the row-major `w` with rows of `n` weights.
     pub(super) fn take_all(&mut self, w: &[f32], n: usize, j: usize) {
         let width = self.backward.width();
-        for first in (0..self.forward.len()).step_by(TILE) {
-            let here = TILE.min(self.forward.len() - first);
-            let mut rows: [&[f32]; TILE] = [&[]; TILE];
+        const PIECE: usize = 8 * TILE;
+        for first in (0..self.forward.len()).step_by(PIECE) {
+            let here = PIECE.min(self.forward.len() - first);
+            let mut rows: [&[f32]; PIECE] = [&[]; PIECE];
             for (i, row) in rows[..here].iter_mut().enumerate() {
                 let at = (first + i) * n + j;
                 *row = &w[at..at + width];
-                // The same row of the next tile.
-                prefetch(w, at + TILE * n);
-                prefetch(w, at + TILE * n + WIDTH / 2);
+                prefetch(w, at);
+                prefetch(w, at + WIDTH / 2);
             }
             self.take(&rows[..here]);
         }
