@@ -12,6 +12,12 @@ use crate::{Archive, Real, Result};
 const FALL: f64 = 0.3;
 const PART: f64 = 0.1;
 
+/// Seconds that exact gradients may take by estimate, in units of the enumeration of ln Z for each update (moments, and second
+/// moments of coupled real units, cost about twenty of these), and fewest updates that are worth the change.
+const SECONDS: f64 = 8.0;
+const MOMENTS: f64 = 20.0;
+const FEWEST: u64 = 100;
+
 /// The first and the highest likelihood of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Climb {
@@ -61,20 +67,25 @@ impl<T: Real> Trainer<'_, T> {
         if !self.climb.has_fallen(*found) {
             return Ok(None);
         }
+        let (_, seconds) = self.machine.exact().cost()?;
+        let updates = EXACT_UPDATES.min((SECONDS / (MOMENTS * seconds)) as u64);
+        if updates < FEWEST {
+            return Ok(None);
+        }
         self.back_to_best()?;
-        self.enumerate()?;
+        self.enumerate(updates)?;
         let why = format!(
             "the likelihood fell to {found:.3} because the chains do not mix: back to the best model, and on with exact gradients"
         );
         Ok(Some(Event::Undone { update: self.update, why, rate_factor: self.rate_factor }))
     }
 
-    /// Exact gradients for the rest of the run, with the minibatches and no more updates than they have by default.
-    fn enumerate(&mut self) -> Result<()> {
+    /// Exact gradients for the rest of the run, at most `updates` of them, with the minibatches that they have by default.
+    fn enumerate(&mut self, updates: u64) -> Result<()> {
         let plan = &mut self.plan;
         plan.estimator = Estimator::Exact;
         plan.batch = default_batch(&self.machine, true).min(self.rows.len());
-        plan.updates = plan.updates.min(self.update + EXACT_UPDATES);
+        plan.updates = plan.updates.min(self.update + updates);
         plan.stop_after = plan.stop_after.min(plan.updates);
         let (batch, seed) = (plan.batch, plan.seed);
         let setup = Setup { machine: &self.machine, data: self.data.states(), batch, seed };
