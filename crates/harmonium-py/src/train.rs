@@ -195,7 +195,7 @@ impl<'a> Job<'a> {
         let machine = machine.clone();
         let trainer =
             harmonium::train::trainer(machine, params, self.data, pretrain, &mut watch, &stopped)?;
-        Ok(trainer.ok_or(harmonium::Error::Stopped { what: "training of the levels" })?)
+        trainer.ok_or(harmonium::Error::Stopped { what: "training of the levels" })
     }
 }
 
