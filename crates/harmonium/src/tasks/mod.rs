@@ -22,14 +22,14 @@
 //!
 //! | task | made by | result |
 //! |---|---|---|
-//! | [`Train`] | [`Machine::train`] | [`Trained`]; the machine has learnt |
-//! | [`Sample`] | [`Machine::sample`] | [`Samples`] |
-//! | [`EstimateLogZ`] | [`Machine::log_z`] | [`Estimate`](crate::evaluate::Estimate) |
-//! | [`Evaluate`] | [`Machine::log_likelihood`] | [`Evaluation`] |
-//! | [`Complete`] | [`Machine::complete`] | [`Completed`] |
-//! | [`Features`] | [`Machine::features`] | an array for each hidden layer |
-//! | [`Classify`] | [`Machine::classify`] | [`Classes`] |
-//! | [`Gradient`] | [`Machine::gradient`] | [`Parameters`](crate::Parameters) |
+//! | [`Train`] | [`Machine::train`](crate::Machine::train) | [`Trained`]; the machine has learnt |
+//! | [`Sample`] | [`Machine::sample`](crate::Machine::sample) | [`Samples`] |
+//! | [`EstimateLogZ`] | [`Machine::log_z`](crate::Machine::log_z) | [`Estimate`](crate::evaluate::Estimate) |
+//! | [`Evaluate`] | [`Machine::log_likelihood`](crate::Machine::log_likelihood) | [`Evaluation`] |
+//! | [`Complete`] | [`Machine::complete`](crate::Machine::complete) | [`Completed`] |
+//! | [`Features`] | [`Machine::features`](crate::Machine::features) | an array for each hidden layer |
+//! | [`Classify`] | [`Machine::classify`](crate::Machine::classify) | [`Classes`] |
+//! | [`Gradient`] | [`Machine::gradient`](crate::Machine::gradient) | [`Parameters`](crate::Parameters) |
 //!
 //! Rows may be arrays, bits, lists of the units that are on, [`States`](crate::States) or [`Data`](crate::train::Data): see
 //! [`IntoData`]. A task checks its machine, its rows and its settings once, in `run`; every error names what is wrong.
