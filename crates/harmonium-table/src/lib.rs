@@ -13,7 +13,7 @@
 //! let csv = "fruit,sour,grams\n".to_owned() + &"lemon,yes,58.5\nbanana,no,118.2\n".repeat(40) + "lemon,,\n";
 //! let mut table = read_csv(csv.as_bytes(), "fruit.csv", &ReadOptions::default())?.train;
 //! let mut model = Model::new(MachineConfig::default(), &table)?;
-//! model.train(&table, |task| task.seed(1))?;
+//! model.train(&table, |task| task.updates(300).seed(1))?;
 //! let filled = model.complete(&mut table, Fill::Best, |task| task)?;
 //! assert_eq!((filled.len(), &*table.entry(&table.blocks()[0], 80, 1)), (2, "yes"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
