@@ -2,7 +2,8 @@
 
 use crate::error::{raise, value};
 use harmonium::sample::purpose;
-use harmonium::{Batch, Bits, Key, Kind, Layer};
+use harmonium::units::Form;
+use harmonium::{Batch, Bits, Key, Layer};
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
 use numpy::PyReadonlyArray2;
 use pyo3::prelude::*;
@@ -26,7 +27,7 @@ pub(crate) struct Pieces<'a> {
 
 impl<'a> Pieces<'a> {
     pub(crate) fn new(layer: &'a Layer, name: &'a str, known: Option<&'a Bits>, soft: bool) -> Self {
-        let soft = soft && layer.kind() == Kind::Binary;
+        let soft = soft && layer.kind().takes_soft_data();
         Self { layer, name, known, soft, rows: 0, words: vec![], codes: vec![], reals: vec![] }
     }
 
@@ -107,11 +108,10 @@ impl<'a> Pieces<'a> {
 
     /// Packs all rows of a layer of bits; false, and nothing kept, for other layers and when there is another value.
     fn pack<S: Copy>(&mut self, x: ArrayView2<'_, S>, number: impl Fn(S) -> f64) -> bool {
-        let off = match self.layer.kind() {
-            Kind::Binary => 0.0,
-            Kind::Spin => -1.0,
-            _ => return false,
-        };
+        if self.layer.kind().form() != Form::Bits {
+            return false;
+        }
+        let off = self.layer.kind().lowest();
         let before = self.words.len();
         self.words.reserve(x.nrows() * x.ncols().div_ceil(64));
         for row in x.rows() {
@@ -125,7 +125,7 @@ impl<'a> Pieces<'a> {
     }
 
     fn add<S: Copy>(&mut self, x: ArrayView2<'_, S>, number: impl Fn(S) -> f64) -> PyResult<()> {
-        let kind = self.layer.kind();
+        let (kind, domain) = (self.layer.kind(), self.layer.kind().domain());
         self.fits(x.ncols())?;
         let refused = |row: usize, j: usize, x: f64, expected: &str| {
             let got = if x.is_nan() { "NaN".into() } else { x.to_string() };
@@ -137,7 +137,7 @@ impl<'a> Pieces<'a> {
             return Ok(());
         }
         let state = |((r, j), &x): ((usize, usize), &S)| {
-            !self.is_known(self.rows + r, j) || kind.allows(number(x))
+            !self.is_known(self.rows + r, j) || domain.contains(number(x))
         };
         if self.soft && (was_soft || !x.indexed_iter().all(state)) {
             return match self.soften(x, number) {
@@ -152,8 +152,8 @@ impl<'a> Pieces<'a> {
                 let row = self.rows + r;
                 if !self.is_known(row, j) {
                     // Whatever stands there does not matter, but must be a state.
-                    *x = if kind == Kind::Spin { -1.0 } else { 0.0 };
-                } else if !kind.allows(*x) {
+                    *x = kind.placeholder();
+                } else if !domain.contains(*x) {
                     return refused(row, j, *x, &kind.allowed());
                 }
             }

@@ -62,7 +62,7 @@ pub fn join(
         bounded: requested.is_some_and(|k| LATERAL.contains(&k)) || hidden_kind.states().is_none(),
     };
     let visible = layers(requested == Some(MachineKind::Class), counts)?;
-    let measured = |v: &Visible| v.kind == Kind::Gaussian && (2..=MEASURED).contains(&v.units);
+    let measured = |v: &Visible| v.kind.is_normal() && (2..=MEASURED).contains(&v.units);
     let kind = requested.unwrap_or(match visible.iter().any(measured) {
         true => MachineKind::CoupledReals,
         false => MachineKind::Rbm,
@@ -80,7 +80,7 @@ pub fn join(
     }
     let mut pairs = pairs(kind, given, hidden.len());
     if kind == MachineKind::CoupledReals {
-        let reals = (0..given).filter(|&v| members[v].layer.kind() == Kind::Gaussian);
+        let reals = (0..given).filter(|&v| members[v].layer.kind().is_normal());
         pairs.extend(reals.map(|v| (v, v)));
     }
     let couplings: Vec<_> = pairs
@@ -151,36 +151,14 @@ fn hidden_kind(word: &str) -> Result<Kind> {
         why: "unknown kind of unit".into(),
         known: &WORDS,
     };
-    Ok(match word {
-        "binary" => Kind::Binary,
-        "spin" => Kind::Spin,
-        "gaussian" => Kind::Gaussian,
-        "relu" => Kind::Relu,
-        "drelu" => Kind::Drelu,
-        _ => match word.strip_prefix("potts:").map(str::parse) {
-            Some(Ok(q)) if q >= 2 => Kind::Potts { q },
-            _ => return Err(wrong()),
-        },
-    })
+    let kind: Kind = word.parse().map_err(|_| wrong())?;
+    // Hidden counts run away, and a Potts unit of one state does nothing.
+    let fits = !kind.is_count() && kind.one_hot().is_none_or(|q| q >= 2);
+    fits.then_some(kind).ok_or_else(wrong)
 }
 
 fn count_kind(word: &str) -> Result<Kind> {
-    let parts: Vec<&str> = word.split(':').collect();
-    let largest = |n: &str| n.parse().ok().filter(|&n: &u32| n >= 1);
-    // r in sixteenths.
-    let shape = |r: &str| {
-        let shape = 16.0 * r.parse::<f64>().ok()?;
-        (shape.fract() == 0.0 && (1.0..=f64::from(u32::MAX)).contains(&shape)).then_some(shape as u32)
-    };
-    let kind = match parts[..] {
-        ["poisson"] => Some(Kind::Poisson),
-        ["binomial", n] => largest(n).map(|n| Kind::Binomial { n }),
-        ["neg_binomial", r, n] => {
-            shape(r).zip(largest(n)).map(|(shape, n)| Kind::NegativeBinomial { shape, n })
-        }
-        ["ordinal", n] => largest(n).map(|n| Kind::Ordinal { n }).filter(|kind| kind.has_states()),
-        _ => None,
-    };
+    let kind = word.parse().ok().filter(|kind: &Kind| kind.is_count());
     let known = "expected poisson, binomial:N or ordinal:N with the largest count N (for ordinal at most 1023), or \
                  neg_binomial:R:N with the shape R in sixteenths, as 0.25, 1.5 or 8";
     kind.ok_or_else(|| Error::setting("counts", word, known))

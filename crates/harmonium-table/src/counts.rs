@@ -108,7 +108,8 @@ fn log_likelihood(kind: Kind, seen: &Histogram) -> f64 {
             (p / (1.0 - p)).ln()
         }
         Kind::NegativeBinomial { shape, .. } => -(f64::from(shape) / 16.0 / mean.max(least)).ln_1p(),
-        _ => mean.max(least).ln(),
+        Kind::Poisson => mean.max(least).ln(),
+        kind => unreachable!("{kind} units are not among the candidates"),
     };
     let layer = Layer::with_params(kind, array![[theta]]).expect("a finite parameter");
     let values: Vec<u32> = seen.keys().copied().collect();

@@ -3,6 +3,7 @@
 use crate::counts::{CountUnits, Histogram, count_kind};
 use crate::{Error, Result};
 use harmonium::train::Data;
+use harmonium::units::Form;
 use harmonium::{Batch, Bits, Kind, Layer, Machine, Role, States};
 use harmonium_data::{self as hd, BitMatrix, Block, Column, Schema, Table, Transform, Values};
 use ndarray::Array2;
@@ -63,7 +64,7 @@ pub fn visible(
     Ok(out)
 }
 
-fn unit_kind(group: &hd::Group, seen: &[Histogram], counts: CountUnits) -> Kind {
+pub(crate) fn unit_kind(group: &hd::Group, seen: &[Histogram], counts: CountUnits) -> Kind {
     match group.kind {
         hd::Kind::Spin => Kind::Spin,
         hd::Kind::Categorical => Kind::Potts { q: group.states.max(1) as u32 },
@@ -104,17 +105,9 @@ impl Layout {
         let mut columns = Vec::new();
         for l in machine.with_role(Role::Visible) {
             let m = &machine.members()[l];
-            let kind = match m.layer.kind() {
-                Kind::Spin => hd::Kind::Spin,
-                Kind::Potts { .. } => hd::Kind::Categorical,
-                Kind::Gaussian | Kind::Relu | Kind::Drelu => hd::Kind::Real,
-                kind if kind.is_count() => hd::Kind::Count,
-                _ => hd::Kind::Binary,
-            };
-            let categories: Arc<[String]> = match m.layer.kind() {
-                Kind::Potts { q } => (0..q).map(|a| a.to_string()).collect(),
-                _ => Arc::default(),
-            };
+            let kind = column_kind(m.layer.kind());
+            let states = m.layer.kind().one_hot().unwrap_or(0);
+            let categories: Arc<[String]> = (0..states).map(|a| a.to_string()).collect();
             columns.extend((0..m.layer.len()).map(|i| {
                 Column::new(format!("{}{i}", m.name), kind).with_categories(categories.clone())
             }));
@@ -289,15 +282,19 @@ fn group_layers(schema: &Schema, machine: &Machine) -> Vec<usize> {
     visible.into_iter().take(schema.groups().len()).collect()
 }
 
-fn kinds_fit(kind: Kind, group: &hd::Group) -> bool {
-    match group.kind {
-        hd::Kind::Binary => kind == Kind::Binary,
-        hd::Kind::Spin => kind == Kind::Spin,
-        hd::Kind::Categorical => kind == Kind::Potts { q: group.states as u32 },
-        hd::Kind::Real => matches!(kind, Kind::Gaussian | Kind::Relu | Kind::Drelu),
-        hd::Kind::Count => kind.is_count(),
-        _ => false,
+/// The kind of columns that units of a kind describe.
+fn column_kind(kind: Kind) -> hd::Kind {
+    match kind.form() {
+        Form::Bits if kind.lowest() < 0.0 => hd::Kind::Spin,
+        Form::Bits => hd::Kind::Binary,
+        Form::Codes if kind.one_hot().is_some() => hd::Kind::Categorical,
+        Form::Codes => hd::Kind::Count,
+        Form::Reals => hd::Kind::Real,
     }
+}
+
+fn kinds_fit(kind: Kind, group: &hd::Group) -> bool {
+    column_kind(kind) == group.kind && kind.one_hot().is_none_or(|q| q == group.states as u32)
 }
 
 fn mismatch(schema: &Schema, block: &Block, error: harmonium::Error) -> Error {

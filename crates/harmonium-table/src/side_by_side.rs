@@ -1,5 +1,7 @@
 //! Tables of conditional machines: the columns of the conditioning and of the visible layers side by side.
 
+use crate::counts::CountUnits;
+use crate::layout::unit_kind;
 use crate::{Layout, Result};
 use harmonium::{Bits, Data, Kind, Layer, Machine, Member, Role, States};
 use harmonium_data::{self as hd, Schema, Table};
@@ -28,14 +30,9 @@ pub fn given_schema(machine: &Machine) -> Result<Arc<Schema>> {
 pub fn given_data(machine: &Machine, table: &Table) -> Result<Data> {
     // A table has one block for all columns of a kind, whichever layer they belong to.
     let groups = table.schema().groups();
+    let any_count = CountUnits { wish: Some(Kind::Poisson), bounded: false };
     let member = |(i, group): (usize, &hd::Group)| {
-        let kind = match group.kind {
-            hd::Kind::Spin => Kind::Spin,
-            hd::Kind::Categorical => Kind::Potts { q: group.states as u32 },
-            hd::Kind::Real => Kind::Gaussian,
-            hd::Kind::Count => Kind::Poisson,
-            _ => Kind::Binary,
-        };
+        let kind = unit_kind(group, &[], any_count);
         let layer = Layer::new(kind, group.columns.len());
         Member { name: format!("block{i}"), role: Role::Visible, layer }
     };

@@ -149,3 +149,30 @@ fn offences(module: &[String], text: &str, names: &BTreeMap<String, String>) -> 
     }
     faults
 }
+
+/// Files that are about the one kind they name: the change between bits and spins, the low-rank start for two-valued units,
+/// the class layer.
+const ABOUT_A_KIND: [&str; 3] = ["machine/gauge/spin.rs", "estimate/rcm/mod.rs", "machine/build.rs"];
+
+#[test]
+fn kinds_are_named_by_their_own_files_only() {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let kind = read(&src.join("units/kind.rs"));
+    let list = kind.split("pub enum Kind {").nth(1).unwrap().split("\n}\n").next().unwrap();
+    let variant = |line: &str| line.starts_with("    ") && line[4..].starts_with(char::is_uppercase);
+    let variants: BTreeSet<String> =
+        list.lines().filter(|line| variant(line)).map(|line| tokens(line)[0].clone()).collect();
+    assert_eq!(variants.len(), harmonium::Kind::ALL.len(), "{variants:?}");
+    let mut offenders = BTreeSet::new();
+    for file in rust_files(&src) {
+        let name = file.strip_prefix(&src).unwrap().to_string_lossy().into_owned();
+        let text = read(&file);
+        let code = text.split("#[cfg(test)]").next().unwrap();
+        let code = tokens(code);
+        let names = code.windows(3).any(|t| t[0] == "Kind" && t[1] == "::" && variants.contains(&t[2]));
+        if names && !name.starts_with("units/") {
+            offenders.insert(name);
+        }
+    }
+    assert_eq!(offenders, ABOUT_A_KIND.map(String::from).into(), "ask the kind instead of naming it");
+}

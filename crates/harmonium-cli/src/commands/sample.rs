@@ -10,7 +10,7 @@ use crate::picture;
 use clap::Args;
 use harmonium::sample::How;
 use harmonium::tasks::{SWEEPS, SWEEPS_BETWEEN, Samples};
-use harmonium::{Kind, Machine, Role};
+use harmonium::{Machine, Role};
 use harmonium_data::Table;
 use harmonium_table::Layout;
 use std::path::PathBuf;
@@ -179,10 +179,7 @@ fn parse_clamp(machine: &Machine, layout: &Layout, text: &str) -> Result<(usize,
     };
     let kind = machine.layer(l).kind();
     let categories = &columns[place].categories;
-    let code = categories.iter().position(|c| c == value).map(|i| match kind {
-        Kind::Spin => 2.0 * i as f64 - 1.0,
-        _ => i as f64,
-    });
+    let code = categories.iter().position(|c| c == value).map(|i| kind.value(i as u32));
     let number = code.or(columns[place].format.read(value).filter(|_| categories.is_empty()));
     match number.filter(|&x| kind.allows(x)) {
         Some(x) => Ok((l, unit, layout.seen(place, x))),

@@ -38,9 +38,8 @@ pub(super) fn mean_field<T: Real>(machine: &Machine<T>, order: u8) -> Obstacle {
     let find = |bad: &dyn Fn(Kind) -> bool| {
         machine.members().iter().find(|m| bad(m.layer.kind())).map(|m| (m.layer.kind(), &m.name))
     };
-    if let Some((kind, name)) = find(&|k| {
-        matches!(k, Kind::Relu | Kind::Drelu | Kind::NegativeBinomial { .. } | Kind::Ordinal { .. })
-    }) {
+    // Whether there is a polynomial does not depend on the parameters.
+    if let Some((kind, name)) = find(&|k| k.variance_polynomial(&[1.0; 2]).is_none()) {
         return Some(format!(
             "the variance of the {kind} units of {name} is no polynomial of their mean"
         ));
@@ -48,7 +47,7 @@ pub(super) fn mean_field<T: Real>(machine: &Machine<T>, order: u8) -> Obstacle {
     if order < 2 {
         return None;
     }
-    if let Some((kind, name)) = find(&|k| matches!(k, Kind::Potts { .. })) {
+    if let Some((kind, name)) = find(&|k| k.one_hot().is_some()) {
         return Some(format!("the {kind} units of {name} have mean field of order 1 only"));
     }
     (order >= 3 && has_triangles(machine))

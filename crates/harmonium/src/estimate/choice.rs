@@ -6,7 +6,7 @@ use super::{
     Pl, Pt, PtParams, Ptt, PttParams, Tap, TapParams, Ucd, UcdParams,
 };
 use crate::sample::{Order, layer_key, purpose, sweep};
-use crate::{Batch, Clamps, Error, Key, Kind, Machine, Real, Result, Role, States};
+use crate::{Batch, Clamps, Error, Key, Machine, Real, Result, Role, States};
 use harmonium_kernels::Stream;
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
@@ -80,7 +80,7 @@ impl<T: Real> Setup<'_, T> {
         for l in self.machine.with_role(Role::Visible) {
             let layer = self.machine.layer(l);
             if let Some(Batch::Reals(p)) = states.get(l)
-                && layer.kind() == Kind::Binary
+                && layer.kind().takes_soft_data()
             {
                 let bits = layer.drawn(p, layer_key(key(1 << 16), l));
                 states.set(l, bits);

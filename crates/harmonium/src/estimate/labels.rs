@@ -2,7 +2,7 @@
 
 use super::{Context, Estimator, Info, NegativePhase, Setup};
 use crate::machine::{Parameters, Phase, Tempered};
-use crate::{Archive, Batch, Error, Kind, Machine, Real, Result, Role, States};
+use crate::{Archive, Batch, Error, Machine, Real, Result, Role, States};
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
@@ -37,7 +37,7 @@ pub(super) fn label_layer<T: Real>(
 ) -> std::result::Result<usize, String> {
     let is_label = |&l: &usize| {
         let layer = machine.layer(l);
-        matches!(layer.kind(), Kind::Potts { .. }) && layer.len() == 1
+        layer.kind().one_hot().is_some() && layer.len() == 1
     };
     let hidden: Vec<_> = machine.with_role(Role::Hidden).collect();
     if !machine.independent(&hidden) {
@@ -78,7 +78,7 @@ pub fn label_probabilities_by<T: Real>(
     states: &States<T>,
     free_energy: impl Fn(&States<T>) -> Result<Vec<f64>>,
 ) -> Result<Array2<f64>> {
-    let Kind::Potts { q } = machine.layer(l).kind() else {
+    let Some(q) = machine.layer(l).kind().one_hot() else {
         return Err(Error::value("label layer", "a Potts unit", machine.layer(l).kind()));
     };
     let mut p = Array2::zeros((states.rows(), q as usize));

@@ -1,6 +1,6 @@
 //! How many sweeps an update needs: as many as it takes for the chains to forget a little.
 
-use crate::{Archive, Batch, Kind, Machine, Real, Result, States};
+use crate::{Archive, Batch, Machine, Real, Result, States};
 use ndarray::Array2;
 
 /// Sweeps are doubled when the chains keep more than this of themselves from update to update (their
@@ -111,14 +111,12 @@ pub(super) fn autocorrelation<T: Real>(
             (Batch::Bits(x), Batch::Bits(y)) => {
                 let flips = x.words().iter().zip(y.words()).map(|(x, y)| (x ^ y).count_ones());
                 changed += f64::from(flips.sum::<u32>());
-                let spin = machine.layer(l).kind() == Kind::Spin;
-                let p = |m: &T| if spin { 0.5 * (1.0 + m.f64()) } else { m.f64() };
+                let kind = machine.layer(l).kind();
+                let p = |m: &T| kind.upper_probability(m.f64()).expect("bits have two states");
                 let pairs: f64 = mean.iter().map(p).map(|p| 2.0 * p * (1.0 - p)).sum();
                 independent += pairs * x.rows() as f64;
             }
-            (Batch::Codes(x), Batch::Codes(y))
-                if matches!(machine.layer(l).kind(), Kind::Potts { .. }) =>
-            {
+            (Batch::Codes(x), Batch::Codes(y)) if machine.layer(l).kind().one_hot().is_some() => {
                 changed += x.iter().zip(y).filter(|(x, y)| x != y).count() as f64;
                 let same: f64 = mean.iter().map(|p| p.f64().powi(2)).sum();
                 independent += (x.ncols() as f64 - same) * x.nrows() as f64;
@@ -132,6 +130,7 @@ pub(super) fn autocorrelation<T: Real>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Kind;
 
     /// Chains that keep r of themselves in one sweep, and r^k in k.
     fn settle(r: f64) -> usize {

@@ -259,13 +259,13 @@ impl<'m> Rows<'m> {
         let w = |k: usize| {
             if coupling.ends().0 == l { coupling.w().row(k) } else { coupling.w().column(k) }
         };
-        match self.machine.layer(l).kind() {
-            crate::Kind::Potts { q } => {
+        match self.machine.layer(l).kind().one_hot() {
+            Some(q) => {
                 let column = |state: f64| i * q as usize + state as usize;
                 f(column(x), -1.0, w(column(x)));
                 f(column(a), 1.0, w(column(a)));
             }
-            _ => f(i, a - x, w(i)),
+            None => f(i, a - x, w(i)),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::sample::purpose;
 use crate::units::{BLOCK, softplus};
-use crate::{Batch, Error, Key, Kind, Machine, Real, Result, Role, States};
+use crate::{Batch, Error, Key, Machine, Real, Result, Role, States};
 use harmonium_kernels::Stream;
 use ndarray::{Array2, ArrayView1};
 use rand::RngExt;
@@ -57,7 +57,7 @@ impl<'a, T: Real> Flips<'a, T> {
             return Err(Error::Undefined { what: "a pseudo-likelihood by flips", why: why.into() });
         };
         let (layer, x) = (machine.layer(v), data.layer(v)?);
-        if layer.kind() != Kind::Binary || layer.is_empty() {
+        if !layer.kind().takes_soft_data() || layer.is_empty() {
             let why = format!("its visible units are {} {}", layer.len(), layer.kind());
             return Err(Error::Undefined { what: "a pseudo-likelihood by flips", why });
         }
@@ -99,6 +99,7 @@ impl<'a, T: Real> Flips<'a, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Kind;
     use crate::evaluate::pseudo_log_likelihood;
     use crate::{Bits, Layer};
     use ndarray::arr2;

@@ -4,7 +4,7 @@ use super::likelihood::{free_energies, select};
 use crate::exact::whole_rows;
 use crate::partition::Observer;
 use crate::sample::{How, Sampler, purpose};
-use crate::{Batch, Bits, Chains, Clamps, Error, Kind, Machine, Real, Result, Role, States};
+use crate::{Batch, Bits, Chains, Clamps, Error, Machine, Real, Result, Role, States};
 use ndarray::Array2;
 
 /// Longest enumeration for all rows together, in seconds.
@@ -160,7 +160,7 @@ pub fn class_probabilities<T: Real>(
     observer: &mut Observer<'_>,
 ) -> Result<(Array2<f64>, Option<String>)> {
     let layer = machine.layer(l);
-    let (Kind::Potts { q }, 1) = (layer.kind(), layer.len()) else {
+    let (Some(q), 1) = (layer.kind().one_hot(), layer.len()) else {
         return Err(Error::value("label layer", "a Potts unit", layer.kind()));
     };
     let mut known = known.to_vec();

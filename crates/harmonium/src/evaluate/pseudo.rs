@@ -88,14 +88,11 @@ impl<'m> Rows<'m> {
         let mut scratch = Vec::new();
         let mut log_g = |a: f64| layer.log_factor(&field, a) + hidden.cgf(a, &mut scratch);
         let at_x = log_g(x);
-        let total = match kind {
-            Kind::Poisson => counts(&mut log_g),
-            _ if kind.form() == Form::Reals => reals(&mut log_g, x, layer),
-            Kind::Binary => log_sum([log_g(1.0 - x), at_x].into_iter()),
-            _ => {
-                let states = kind.states().expect("finitely many states");
-                log_sum((0..states).map(|a| log_g(kind.value(a))))
-            }
+        let total = match kind.states() {
+            None if kind.form() == Form::Reals => reals(&mut log_g, x, layer),
+            None => counts(&mut log_g),
+            Some(_) if kind.takes_soft_data() => log_sum([log_g(1.0 - x), at_x].into_iter()),
+            Some(states) => log_sum((0..states).map(|a| log_g(kind.value(a)))),
         };
         at_x - total
     }
@@ -132,11 +129,8 @@ impl<'r> HiddenPart<'r> {
 
 /// Adds what the unit at column `first` sends when it has the value `x`.
 fn add(w: &Array2<f64>, first: usize, kind: Kind, x: f64, sign: f64, inputs: &mut [f64]) {
-    let (row, scale) = match kind {
-        Kind::Potts { .. } => (first + x as usize, sign),
-        _ => (first, sign * x),
-    };
-    inputs.iter_mut().zip(w.row(row)).for_each(|(i, w)| *i += scale * w);
+    let (row, x) = kind.dense(first, x);
+    inputs.iter_mut().zip(w.row(row)).for_each(|(i, w)| *i += sign * x * w);
 }
 
 fn log_sum(x: impl Iterator<Item = f64>) -> f64 {
@@ -161,19 +155,17 @@ fn counts(log_g: &mut impl FnMut(f64) -> f64) -> f64 {
 
 /// $\ln\int g$ over the values of a real unit: a window that grows until the density has vanished at its ends.
 fn reals(log_g: &mut impl FnMut(f64) -> f64, x: f64, layer: &Layer<f64>) -> f64 {
-    let gammas = layer.params().rows().into_iter().zip(layer.kind().params());
-    let gamma =
-        gammas.filter(|(_, name)| name.starts_with("gamma")).map(|(g, _)| g[0]).fold(0.0, f64::max);
+    let gamma = layer.kind().gamma_rows().map(|k| layer.params()[[k, 0]]).fold(0.0, f64::max);
     // The error of the rule falls with the fourth power of the step: about 1e-8 here.
     let step = 0.04 / gamma.sqrt();
-    let lowest = if layer.kind() == Kind::Relu { 0.0 } else { f64::NEG_INFINITY };
+    let lowest = layer.kind().lowest();
     let mut half = 200.0 * step;
     loop {
         let (from, to) = ((x - half).max(lowest), x + half);
         let ends = [from, to].map(&mut *log_g);
-        let total = match layer.kind() {
+        let total = match layer.kind().has_sides() {
             // The density may have a kink at zero.
-            Kind::Drelu if from < 0.0 && to > 0.0 => {
+            true if from < 0.0 && to > 0.0 => {
                 crate::units::log_add_exp(simpson(log_g, from, 0.0, step), simpson(log_g, 0.0, to, step))
             }
             _ => simpson(log_g, from, to, step),

@@ -7,7 +7,6 @@
 use super::gray::Gray;
 use super::problem::{Problem, Runner};
 use super::walk::REFRESH;
-use crate::Kind;
 use rayon::prelude::*;
 
 /// $e^{±600}$ and products up to it are far inside the range of `f64`, whose ends are at $e^{±708}$.
@@ -51,13 +50,9 @@ impl Factors {
         let mut is_spin = Vec::new();
         let mut theta = Vec::new();
         for layer in &p.traced {
-            let n = match layer.kind() {
-                Kind::Binary | Kind::Spin => 1.0,
-                Kind::Binomial { n } => f64::from(n),
-                _ => return None,
-            };
+            let n = f64::from(layer.kind().two_valued_parts()?);
             power.extend(std::iter::repeat_n(n, layer.width()));
-            is_spin.extend(std::iter::repeat_n(layer.kind() == Kind::Spin, layer.width()));
+            is_spin.extend(std::iter::repeat_n(layer.kind().lowest() < 0.0, layer.width()));
             theta.extend(layer.params().row(0));
         }
         let sign: Vec<f64> = is_spin.iter().map(|&s| if s { 2.0 } else { 1.0 }).collect();

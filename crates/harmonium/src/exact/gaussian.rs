@@ -1,7 +1,8 @@
 //! Gaussian layers integrated out of a machine in closed form.
 
 use crate::machine::{Cholesky, precision};
-use crate::{Coupling, Kind, Machine, Member, Result};
+use crate::units::Square;
+use crate::{Coupling, Machine, Member, Result};
 use ndarray::{Array1, Array2};
 
 /// The machine without the Gaussian layers that enumeration could not trace out (they have lateral couplings, or are coupled
@@ -33,9 +34,9 @@ fn neighbours(machine: &Machine<f64>, l: usize) -> Vec<usize> {
 fn should_go(machine: &Machine<f64>, l: usize) -> bool {
     let kind = |l: usize| machine.layer(l).kind();
     let near = neighbours(machine, l);
-    kind(l) == Kind::Gaussian
+    kind(l).is_normal()
         && (machine.has_lateral(l) || near.iter().any(|&o| kind(o).states().is_none()))
-        && near.iter().all(|&o| !kind(o).is_count())
+        && near.iter().all(|&o| kind(o).square() != Square::Absent)
 }
 
 /// The machine without layer `l`; `None` when a real unit would be left without a positive γ, as far as can be shown.
@@ -94,14 +95,14 @@ fn absorb(layer: &mut crate::Layer<f64>, field: &Array1<f64>, square: &[f64], be
     let params = layer.params_mut();
     for (k, name) in kind.params().iter().enumerate() {
         for (j, &s) in square.iter().enumerate() {
-            match (kind, name.starts_with("theta")) {
-                (Kind::Binary | Kind::Potts { .. }, true) => params[[k, j]] += field[j] + 0.5 * s,
+            match (kind.square(), name.starts_with("theta")) {
+                (Square::Value, true) => params[[k, j]] += field[j] + 0.5 * s,
                 (_, true) => params[[k, j]] += field[j],
                 (_, false) => params[[k, j]] -= s,
             }
         }
     }
-    if kind == Kind::Spin {
+    if kind.square() == Square::One {
         constant = 0.5 * beta * square.iter().sum::<f64>();
     }
     layer.check().ok().map(|()| constant)

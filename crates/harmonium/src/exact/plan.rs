@@ -1,7 +1,8 @@
 //! Which layers to walk, over which states, and how long that takes.
 
 use super::quadrature;
-use crate::{Error, Kind, Layer, Machine, Result, Role};
+use crate::units::Tail;
+use crate::{Error, Layer, Machine, Result, Role};
 
 /// The states of one walked unit: values with the logarithms of their weights.
 pub(super) type Nodes = Vec<(f64, f64)>;
@@ -90,17 +91,7 @@ impl Plan {
         let per_state: f64 = self
             .traced
             .iter()
-            .map(|&l| {
-                let each = match machine.layer(l).kind() {
-                    Kind::Binary | Kind::Spin | Kind::Binomial { .. } => 1.0,
-                    Kind::Gaussian => 5.0,
-                    Kind::Potts { .. } | Kind::Poisson => 10.0,
-                    Kind::Relu | Kind::NegativeBinomial { .. } => 40.0,
-                    Kind::Drelu => 80.0,
-                    Kind::Ordinal { n } => 2.0 * f64::from(n + 1),
-                };
-                each * machine.layer(l).width() as f64
-            })
+            .map(|&l| machine.layer(l).kind().cgf_cost() * machine.layer(l).width() as f64)
             .sum();
         self.states * (20.0 + per_state)
     }
@@ -114,7 +105,7 @@ fn check_beta(machine: &Machine<f64>, beta: f64, fixed: &[Option<Vec<f64>>]) -> 
     }
     match (0..machine.len()).find(|&l| !proper(l)) {
         // A Poisson layer at β = 0 has rate 1 and is proper; real units spread over the whole line.
-        Some(l) if machine.layer(l).kind() != Kind::Poisson => Err(Error::NotNormalisable {
+        Some(l) if machine.layer(l).kind().tail() == Tail::Quadratic => Err(Error::NotNormalisable {
             why: format!("at β = 0 nothing holds the real units of {}", machine.members()[l].name),
         }),
         _ => Ok(()),
@@ -124,13 +115,13 @@ fn check_beta(machine: &Machine<f64>, beta: f64, fixed: &[Option<Vec<f64>>]) -> 
 fn nodes(machine: &Machine<f64>, l: usize, beta: f64, fixed: &[Option<Vec<f64>>]) -> Result<Vec<Nodes>> {
     let layer = machine.layer(l);
     let kind = layer.kind();
-    match (kind, kind.states()) {
-        (_, Some(states)) => {
+    match (kind.states(), kind.tail()) {
+        (Some(states), _) => {
             let one = (0..states).map(|a| kind.value(a)).map(|x| (x, log_measure(layer, x))).collect();
             Ok(vec![one; layer.len()])
         }
-        (Kind::Poisson, _) => Ok(quadrature::counts(machine, l, beta, fixed)),
-        _ => quadrature::reals(machine, l, beta, fixed),
+        (None, Tail::Factorial) => Ok(quadrature::counts(machine, l, beta, fixed)),
+        (None, _) => quadrature::reals(machine, l, beta, fixed),
     }
 }
 

@@ -20,10 +20,7 @@ pub(super) struct Walked {
 impl Walked {
     /// The column and its value when the unit is at node `a`.
     pub(super) fn dense(&self, a: usize) -> (usize, f64) {
-        match self.kind {
-            Kind::Potts { .. } => (self.column + self.nodes[a].0 as usize, 1.0),
-            _ => (self.column, self.nodes[a].0),
-        }
+        self.kind.dense(self.column, self.nodes[a].0)
     }
 }
 
@@ -113,9 +110,9 @@ impl Problem {
 /// $\sum_k \eta_k t_k(x)$ of unit `j`.
 fn own(layer: &Layer<f64>, j: usize, x: f64) -> f64 {
     let p = layer.params();
-    match layer.kind() {
-        Kind::Potts { q } => p[[0, j * q as usize + x as usize]],
-        _ => {
+    match layer.kind().one_hot() {
+        Some(q) => p[[0, j * q as usize + x as usize]],
+        None => {
             let mut t = vec![0.0; p.nrows()];
             layer.stats_row(&[x], 1.0, &mut t);
             t.iter().zip(p.column(j)).map(|(t, p)| t * p).sum()

@@ -5,7 +5,8 @@
 
 use super::plan::Nodes;
 use crate::machine::Cholesky;
-use crate::{Error, Kind, Machine, Result};
+use crate::units::Tail;
+use crate::{Error, Machine, Result};
 use ndarray::Array2;
 
 /// Weights below e^−45 ≈ 3e−20 of the largest do not reach the last digit of a double.
@@ -77,10 +78,7 @@ pub(super) fn reals(
     beta: f64,
     fixed: &[Option<Vec<f64>>],
 ) -> Result<Vec<Nodes>> {
-    let real = |&k: &usize| {
-        fixed[k].is_none()
-            && matches!(machine.layer(k).kind(), Kind::Gaussian | Kind::Relu | Kind::Drelu)
-    };
+    let real = |&k: &usize| fixed[k].is_none() && machine.layer(k).kind().tail() == Tail::Quadratic;
     let layers: Vec<usize> = (0..machine.len()).filter(real).collect();
     let mut units = Vec::new();
     for &k in &layers {
@@ -88,18 +86,19 @@ pub(super) fn reals(
         for (j, reach) in reach.into_iter().enumerate() {
             let p = layer.params().column(j);
             let most = reach.0.abs().max(reach.1.abs());
-            let b = beta
-                * match layer.kind() {
-                    Kind::Drelu => p[0].abs().max(p[1].abs()) + most,
-                    // What pushes a unit down that is never negative only narrows it.
-                    Kind::Relu => (p[0] + reach.1).max(0.0),
-                    _ => p[0].abs() + most,
-                };
-            let gammas = if layer.kind() == Kind::Drelu { [p[2], p[3]] } else { [p[1], p[1]] };
-            units.push((k, j, b, beta * gammas[0].min(gammas[1]), beta * gammas[0].max(gammas[1])));
+            let kind = layer.kind();
+            let b = match kind.is_half_line() {
+                // What pushes a unit down that is never negative only narrows it.
+                true => (p[0] + reach.1).max(0.0),
+                false => kind.linear_rows().map(|row| p[row].abs()).fold(0.0, f64::max) + most,
+            };
+            let gammas = kind.gamma_rows().map(|row| p[row]);
+            let (least, largest) =
+                (gammas.clone().fold(f64::INFINITY, f64::min), gammas.fold(0.0, f64::max));
+            units.push((k, j, beta * b, beta * least, beta * largest));
         }
     }
-    let is_relu = |u: &(usize, usize, f64, f64, f64)| machine.layer(u.0).kind() == Kind::Relu;
+    let is_relu = |u: &(usize, usize, f64, f64, f64)| machine.layer(u.0).kind().is_half_line();
     let relu: Vec<bool> = units.iter().map(is_relu).collect();
     let bound = without_repulsion(precision(machine, beta, &layers, &units), &relu);
     let factor = bound.and_then(|a| Cholesky::new(&a));
@@ -124,7 +123,7 @@ pub(super) fn reals(
                 nodes.push((y, (w * half).ln()));
             }
         }
-        if machine.layer(l).kind() != Kind::Relu {
+        if !machine.layer(l).kind().is_half_line() {
             // The panels meet at zero, where a dReLU unit has its kink.
             nodes.extend(nodes.clone().into_iter().map(|(y, w)| (-y, w)));
         }

@@ -195,9 +195,9 @@ impl Description {
 impl LayerInfo {
     /// Shape of each parameter array: a number per unit, or a row of q for a Potts unit.
     pub(super) fn shape(&self) -> Vec<usize> {
-        match self.kind {
-            Kind::Potts { q } => vec![self.units, q as usize],
-            _ => vec![self.units],
+        match self.kind.one_hot() {
+            Some(q) => vec![self.units, q as usize],
+            None => vec![self.units],
         }
     }
     pub(super) fn array(&self, parameter: &str) -> String {

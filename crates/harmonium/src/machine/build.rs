@@ -12,7 +12,7 @@ impl<T: Real> Machine<T> {
     pub fn class_layer(&self) -> Option<usize> {
         self.with_role(Role::Visible).find(|&l| {
             let m = &self.members[l];
-            let potts = matches!(m.layer.kind(), crate::Kind::Potts { .. });
+            let potts = m.layer.kind().one_hot().is_some();
             m.name == Self::LABELS && m.layer.len() == 1 && potts
         })
     }

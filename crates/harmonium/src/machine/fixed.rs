@@ -1,7 +1,8 @@
 //! Weights in the fixed point of the kernels: made when a layer is first sampled, kept until they change.
 
 use super::{Coupling, Machine, product};
-use crate::{Batch, Kind, Layer, Real, States};
+use crate::units::Form;
+use crate::{Batch, Layer, Real, States};
 use harmonium_kernels::bits::BitMatrix;
 use harmonium_kernels::{Codes, fixed};
 use ndarray::Array2;
@@ -13,10 +14,11 @@ use std::sync::{Mutex, OnceLock};
 const MIN_WEIGHTS: usize = 4096;
 
 fn side<T: Real>(layer: &Layer<T>) -> Option<fixed::Side> {
-    match layer.kind() {
-        Kind::Binary => Some(fixed::Side::Binary(layer.len())),
-        Kind::Spin => Some(fixed::Side::Spin(layer.len())),
-        Kind::Potts { q } => Some(fixed::Side::Potts { sites: layer.len(), q: q as usize }),
+    let (kind, n) = (layer.kind(), layer.len());
+    match (kind.form(), kind.one_hot()) {
+        (Form::Bits, _) if kind.lowest() < 0.0 => Some(fixed::Side::Spin(n)),
+        (Form::Bits, _) => Some(fixed::Side::Binary(n)),
+        (_, Some(q)) => Some(fixed::Side::Potts { sites: n, q: q as usize }),
         _ => None,
     }
 }
@@ -163,9 +165,9 @@ impl<T: Real> Machine<T> {
             return None;
         }
         let direction = if from == c.ends().0 { fixed.forward() } else { fixed.backward() };
-        let states = match (x, self.layer(from).kind()) {
+        let states = match (x, self.layer(from).kind().one_hot()) {
             (Batch::Bits(b), _) => fixed::States::Bits(BitMatrix::new(b.words(), b.rows(), b.cols())),
-            (Batch::Codes(x), Kind::Potts { q }) => {
+            (Batch::Codes(x), Some(q)) => {
                 let codes = x.as_slice().expect("codes are in standard layout");
                 fixed::States::Codes(Codes::new(codes, x.ncols(), q as usize))
             }

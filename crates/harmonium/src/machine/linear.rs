@@ -8,7 +8,7 @@
 
 use super::cholesky::Cholesky;
 use super::{Coupling, Machine, Member};
-use crate::{Batch, Kind, Real, Result, States};
+use crate::{Batch, Real, Result, States};
 use ndarray::{Array2, Axis};
 
 /// $z = L^\top x$ in one layer.
@@ -150,8 +150,7 @@ impl<T: Real> Machine<T> {
     /// The machine with every Gaussian layer of `these` that has lateral couplings in the coordinates in which it has
     /// none; `None` when there is no such layer, or a precision matrix is not positive definite.
     pub(crate) fn decoupled(&self, these: impl Fn(usize) -> bool) -> Option<Decoupled<T>> {
-        let coupled =
-            |l: &usize| self.layer(*l).kind() == Kind::Gaussian && self.has_lateral(*l) && these(*l);
+        let coupled = |l: &usize| self.layer(*l).kind().is_normal() && self.has_lateral(*l) && these(*l);
         let layers: Vec<usize> = (0..self.len()).filter(coupled).collect();
         if layers.is_empty() {
             return None;
@@ -190,6 +189,7 @@ impl<T: Real> Decoupled<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Kind;
     use crate::Layer;
 
     fn machine() -> Machine<f64> {

@@ -265,13 +265,17 @@ impl<T: Real> Tempered<'_, T> {
 }
 
 fn natural<'a, T: Real>(layer: &Layer<T>, x: &'a Batch<T>) -> End<'a, T> {
-    match (x, layer.kind()) {
-        (Batch::Bits(b), Kind::Spin) => End::Bits(b, Values::Spin),
-        (Batch::Bits(b), _) => End::Bits(b, Values::Binary),
-        (Batch::Codes(c), Kind::Potts { q }) => End::Codes(c, q),
-        (Batch::Codes(_), _) => End::Dense(Cow::Owned(layer.dense(x))),
+    match (x, layer.kind().one_hot()) {
+        (Batch::Bits(b), _) => End::Bits(b, bit_values(layer)),
+        (Batch::Codes(c), Some(q)) => End::Codes(c, q),
+        (Batch::Codes(_), None) => End::Dense(Cow::Owned(layer.dense(x))),
         (Batch::Reals(x), _) => End::Dense(Cow::Borrowed(x)),
     }
+}
+
+/// What the bits of a layer stand for.
+fn bit_values<T: Real>(layer: &Layer<T>) -> Values {
+    if layer.kind().lowest() < 0.0 { Values::Spin } else { Values::Binary }
 }
 
 fn rows(b: &Bits) -> BitMatrix<'_> {
@@ -348,7 +352,7 @@ fn dense<'a, T: Real>(layer: &Layer<T>, end: &'a End<'_, T>) -> Cow<'a, Array2<T
 fn stats<T: Real>(layer: &Layer<T>, x: &Batch<T>, wts: Option<&[f64]>, work: &mut Work<T>) {
     let b = match x {
         Batch::Bits(b) => b,
-        Batch::Reals(x) if layer.kind() == Kind::Binary => {
+        Batch::Reals(x) if layer.kind().takes_soft_data() => {
             return column_sums(x, wts, &mut work.sums);
         }
         _ => {
@@ -357,7 +361,7 @@ fn stats<T: Real>(layer: &Layer<T>, x: &Batch<T>, wts: Option<&[f64]>, work: &mu
         }
     };
     zeros(&mut work.sums, b.cols());
-    let values = if layer.kind() == Kind::Spin { Values::Spin } else { Values::Binary };
+    let values = bit_values(layer);
     if let Some(wts) = wts {
         // The kernel of the moments with a single column of weights.
         moments::add_bits_outer(rows(b), values, wts, 1, 1.0, slice_mut(&mut work.sums));

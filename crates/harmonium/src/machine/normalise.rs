@@ -1,6 +1,7 @@
 //! Whether Z is finite: which couplings of unbounded units can be normalised.
 
 use super::Machine;
+use crate::units::Tail;
 use crate::{Error, Kind, Real, Result};
 use ndarray::Array2;
 
@@ -29,19 +30,17 @@ impl<T: Real> Machine<T> {
         for c in self.couplings() {
             let (a, b) = c.ends();
             let kinds = [self.layer(a).kind(), self.layer(b).kind()];
-            if !kinds.contains(&Kind::Poisson) {
-                continue;
-            }
-            let other = if kinds[0] == Kind::Poisson { kinds[1] } else { kinds[0] };
-            let fatal = match other {
-                Kind::Gaussian | Kind::Drelu => c.w().iter().find(|w| **w != T::zero()),
-                Kind::Poisson | Kind::Relu => c.w().iter().find(|w| **w > T::zero()),
-                _ => None,
+            let Some(slow) = kinds.iter().position(|k| k.tail() == Tail::Factorial) else { continue };
+            let (kind, other) = (kinds[slow], kinds[1 - slow]);
+            let fatal = match other.tail() {
+                Tail::Bounded => None,
+                _ if other.lowest() < 0.0 => c.w().iter().find(|w| **w != T::zero()),
+                _ => c.w().iter().find(|w| **w > T::zero()),
             };
             if let Some(w) = fatal {
                 let [a, b] = [a, b].map(|l| &self.members()[l].name);
                 let why = format!(
-                    "the weight {w} of {a}-{b} couples a Poisson unit to a {other} unit, and {}",
+                    "the weight {w} of {a}-{b} couples a {kind} unit to a {other} unit, and {}",
                     "their joint energy falls faster than 1/x! can hold it"
                 );
                 return Err(Error::NotNormalisable { why });
@@ -55,8 +54,8 @@ impl<T: Real> Machine<T> {
     pub(crate) fn only_repels(&self, c: usize) -> bool {
         let (a, b) = self.couplings()[c].ends();
         let kinds = [self.layer(a).kind(), self.layer(b).kind()];
-        let grows = |kind: Kind| matches!(kind, Kind::Poisson | Kind::Relu);
-        kinds.contains(&Kind::Poisson) && kinds.into_iter().all(grows)
+        let grows = |kind: Kind| kind.tail() != Tail::Bounded && kind.lowest() == 0.0;
+        kinds.iter().any(|k| k.tail() == Tail::Factorial) && kinds.into_iter().all(grows)
     }
 
     /// How far the machine is from losing its normalisation: the smallest pivot of the matrix that
@@ -87,11 +86,11 @@ impl<T: Real> Machine<T> {
     /// The matrix of $\sum\gamma x^2/2 - \sum w x x'$ over the real units with the ReLU units last, where these begin, and
     /// the layers in that order; `None` when no real units are coupled to each other.
     fn real_precision(&self) -> Option<(Array2<f64>, usize, Vec<usize>)> {
-        let real = |l: usize| matches!(self.layer(l).kind(), Kind::Gaussian | Kind::Relu | Kind::Drelu);
+        let real = |l: usize| self.layer(l).kind().tail() == Tail::Quadratic;
         if !self.couplings().iter().any(|c| real(c.ends().0) && real(c.ends().1)) {
             return None;
         }
-        let is_relu = |l: &usize| self.layer(*l).kind() == Kind::Relu;
+        let is_relu = |l: &usize| self.layer(*l).kind().is_half_line();
         let (last, first): (Vec<_>, Vec<_>) = (0..self.len()).filter(|&l| real(l)).partition(is_relu);
         let order: Vec<usize> = first.iter().chain(&last).copied().collect();
         let start = |l: usize| {
@@ -102,10 +101,8 @@ impl<T: Real> Machine<T> {
         for &l in &order {
             let params = self.layer(l).params();
             for j in 0..self.layer(l).len() {
-                a[[start(l) + j, start(l) + j]] = match self.layer(l).kind() {
-                    Kind::Drelu => params[[2, j]].min(params[[3, j]]).f64(),
-                    _ => params[[1, j]].f64(),
-                };
+                let gammas = self.layer(l).kind().gamma_rows().map(|k| params[[k, j]].f64());
+                a[[start(l) + j, start(l) + j]] = gammas.fold(f64::INFINITY, f64::min);
             }
         }
         for c in self.couplings() {

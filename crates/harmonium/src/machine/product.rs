@@ -1,7 +1,7 @@
 //! States times weights: what one layer sends to another.
 
 use super::Coupling;
-use crate::{Batch, Kind, Layer, Real};
+use crate::{Batch, Layer, Real};
 use harmonium_kernels::bits::BitMatrix;
 use harmonium_kernels::{Codes, transpose};
 use ndarray::Array2;
@@ -21,16 +21,16 @@ pub(crate) fn add<T: Real>(
 ) {
     let n = out.ncols();
     let out = slice_mut(out);
-    match (x, layer.kind()) {
-        (Batch::Bits(b), kind) => {
+    match (x, layer.kind().one_hot()) {
+        (Batch::Bits(b), _) => {
             let rows = BitMatrix::new(b.words(), b.rows(), b.cols());
             let w = rows_of(from, coupling);
-            match kind {
-                Kind::Spin => T::add_spins(rows, &w, n, scale, out),
-                _ => T::add_bits(rows, &w, n, scale, out),
+            match layer.kind().lowest() < 0.0 {
+                true => T::add_spins(rows, &w, n, scale, out),
+                false => T::add_bits(rows, &w, n, scale, out),
             }
         }
-        (Batch::Codes(c), Kind::Potts { q }) => {
+        (Batch::Codes(c), Some(q)) => {
             let codes = Codes::new(c.as_slice().expect(STANDARD), c.ncols(), q as usize);
             T::add_codes(codes, &rows_of(from, coupling), n, scale, out);
         }

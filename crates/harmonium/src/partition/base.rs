@@ -1,8 +1,7 @@
 //! The base model of an annealing path: the machine's units on their own, matched to the data.
 
-use crate::units::{NegativeBinomial, ordinal};
-use crate::{Batch, Error, Kind, Layer, Machine, Real, Result, Role, States};
-use ndarray::Array2;
+use crate::units::{Form, Marginal};
+use crate::{Batch, Error, Layer, Machine, Real, Result, Role, States};
 
 /// Layers without couplings, whose ln Z is known: $\ln Z_0 = \sum_l \Gamma_l(0)$.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,67 +82,42 @@ fn matched<T: Real>(layer: &Layer<T>, x: &Batch<T>) -> Layer<T> {
     let sums = layer.stats(x, None);
     let values = layer.values(x);
     let mut out = layer.clone();
-    let q = layer.kind().columns() as f64;
-    for j in 0..layer.width() {
-        let sum = sums[[0, j]];
-        let logit = |ones: f64, trials: f64| ((ones + 1.0) / (trials - ones + 1.0)).ln();
-        let p: Vec<f64> = match layer.kind() {
-            Kind::Binary => vec![logit(sum, rows)],
-            Kind::Spin => vec![0.5 * logit(0.5 * (rows + sum), rows)],
-            Kind::Binomial { n } => vec![logit(sum, rows * f64::from(n))],
-            Kind::Potts { .. } => vec![((sum + 1.0) / (rows + q)).ln()],
-            Kind::Poisson => vec![((sum + 0.5) / (rows + 1.0)).ln()],
-            Kind::NegativeBinomial { shape, n } => {
-                vec![NegativeBinomial::new(shape, n).theta((sum + 0.5) / (rows + 1.0))]
-            }
-            Kind::Ordinal { .. } => {
-                let counts: Vec<f64> = sums.column(j).iter().skip(1).copied().collect();
-                ordinal::fitted(&counts)
-            }
-            Kind::Relu => {
-                let gamma = layer.params()[[1, j]].f64();
-                vec![relu_theta(gamma, (sum + 0.1 / gamma.sqrt()) / (rows + 0.1)), gamma]
-            }
-            kind @ (Kind::Gaussian | Kind::Drelu) => {
-                let column = values.column(j);
-                let mean = column.sum() / rows;
-                let own = |k: usize| layer.params()[[k, j]].f64();
-                let gamma = if kind == Kind::Gaussian { own(1) } else { own(2).min(own(3)) };
-                let square = column.iter().map(|x| (x - mean).powi(2)).sum::<f64>();
-                let precision = (rows + 1.0) / (square + 1.0 / gamma);
-                let theta = precision * mean;
-                match kind {
-                    Kind::Gaussian => vec![theta, precision],
-                    _ => vec![theta, theta, precision, precision],
-                }
-            }
+    let (kind, c) = (layer.kind(), layer.kind().columns());
+    let is_real = kind.form() == Form::Reals;
+    for unit in 0..layer.len() {
+        let j = unit * c;
+        let of_states: Vec<f64> = match kind.has_frequencies() {
+            true => sums.column(j).iter().skip(kind.gamma_rows().end).copied().collect(),
+            false => vec![],
         };
-        p.into_iter().enumerate().for_each(|(k, p)| out.params_mut()[[k, j]] = T::of(p));
+        let (mut mean, mut squares) = (0.0, 0.0);
+        if is_real {
+            let column = values.column(unit);
+            mean = column.sum() / rows;
+            squares = column.iter().map(|x| (x - mean).powi(2)).sum::<f64>();
+        }
+        let own: Vec<f64> = layer.params().column(j).iter().map(|p| p.f64()).collect();
+        let of_columns: Vec<f64> = (j..j + c).map(|j| sums[[0, j]]).collect();
+        let m = Marginal {
+            total: rows,
+            sums: &of_columns,
+            mean,
+            variance: squares / rows,
+            squares,
+            counts: &of_states,
+        };
+        for (k, p) in kind.base(&m, &own).into_iter().enumerate() {
+            out.params_mut()[[k / c, j + k % c]] = T::of(p);
+        }
     }
     out
-}
-
-/// θ of a ReLU unit with the given mean, by bisection: the mean rises with θ.
-fn relu_theta(gamma: f64, mean: f64) -> f64 {
-    let of = |theta: f64| {
-        let params = Array2::from_shape_vec((2, 1), vec![theta, gamma]).expect("two numbers");
-        let mut out = [0.0];
-        Layer::with_params(Kind::Relu, params).expect("γ > 0").mean_row(&[0.0], &mut out);
-        out[0]
-    };
-    // The mean is at least θ/γ, and about 1/|θ| far on the negative side.
-    let (mut lo, mut hi) = (-2.0 / mean - gamma.sqrt(), gamma * mean + gamma.sqrt());
-    for _ in 0..80 {
-        let mid = 0.5 * (lo + hi);
-        if of(mid) < mean { lo = mid } else { hi = mid }
-    }
-    0.5 * (lo + hi)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Key;
+    use crate::{Key, Kind};
+    use ndarray::Array2;
 
     /// Units on their own, matched to many samples of units on their own, are the same units.
     #[test]

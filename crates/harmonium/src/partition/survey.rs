@@ -9,7 +9,8 @@ use super::result::{Observer, tell};
 use super::schedule::{Length, Schedule, Watch};
 use super::{Base, Bound, Cost, LogZ, Method, ais, bennett_ladder, integrate, weights};
 use crate::sample::purpose;
-use crate::{Chains, Clamp, Clamps, Key, Kind, Machine, Real, Result, Role, States};
+use crate::units::Tail;
+use crate::{Chains, Clamp, Clamps, Key, Machine, Real, Result, Role, States};
 use harmonium_kernels::Stream;
 use ndarray::{Array2, ArrayView1, Axis};
 
@@ -371,8 +372,8 @@ impl<'a, 'm, T: Real> Survey<'a, 'm, T> {
     fn quenched(&mut self, machine: &Machine<T>) -> Result<States<T>> {
         let run = self.run();
         // Counts without bound run away when they are cooled.
-        let poisson = machine.members().iter().any(|m| m.layer.kind() == Kind::Poisson);
-        let coldest = if poisson { 1.0 } else { 3.0 };
+        let unheld = machine.members().iter().any(|m| m.layer.kind().tail() == Tail::Factorial);
+        let coldest = if unheld { 1.0 } else { 3.0 };
         let sweeps = RELAX / 3;
         let slow = Chains::independent(machine, PROBES / 2, run.key(0).hash(), purpose::PARTITION)?;
         let mut states = States::empty(machine.len(), PROBES / 2);

@@ -2,7 +2,7 @@
 
 use super::Order;
 use crate::units::{BLOCK, Form, uniform};
-use crate::{Batch, Key, Kind, Layer, Real, Result, Role, States, Tempered};
+use crate::{Batch, Key, Layer, Real, Result, Role, States, Tempered};
 use harmonium_kernels::Stream;
 use ndarray::Array2;
 use rayon::prelude::*;
@@ -75,10 +75,7 @@ fn pair<T: Real>(unit: &Layer<T>, a: &[T], b: &[T], rng: &mut Stream) -> (f64, f
         let u = uniform(rng);
         let mut bit = |inputs: &[T]| {
             unit.mean_row(inputs, &mut mean);
-            let p = match unit.kind() {
-                Kind::Spin => 0.5 * (1.0 + mean[0].f64()),
-                _ => mean[0].f64(),
-            };
+            let p = unit.kind().upper_probability(mean[0].f64()).expect("a two-valued unit");
             unit.kind().value(u32::from(u < p))
         };
         return (bit(a), bit(b));

@@ -1,7 +1,7 @@
 //! One sweep: every layer is sampled once given the others.
 
 use super::{Clamp, Clamps, gaussian};
-use crate::{Batch, Bits, Coupling, Error, Kind, Layer, Machine, Real, Result, Role, States, Tempered};
+use crate::{Batch, Bits, Coupling, Error, Layer, Machine, Real, Result, Role, States, Tempered};
 use harmonium_kernels::{Key, Stream};
 use ndarray::Array2;
 
@@ -87,7 +87,7 @@ pub fn sweep<T: Real>(
                 states.layer(l)?;
                 let inputs = model.inputs(l, states)?;
                 let mut x = states.take(l).expect("just seen");
-                let is_drawn = layer.kind() == Kind::Gaussian
+                let is_drawn = layer.kind().is_normal()
                     && gaussian::jointly(layer, coupling, model.beta(), &inputs, mask, key, &mut x);
                 if !is_drawn {
                     unit_by_unit(layer, coupling, T::of(model.beta()), &inputs, mask, key, &mut x);
@@ -125,7 +125,7 @@ pub fn sweep<T: Real>(
 /// Rows all of whose units have been drawn, as states: a chain that starts at soft bits goes on with bits.
 fn hardened<T: Real>(layer: &Layer<T>, x: Batch<T>) -> Result<Batch<T>> {
     match x {
-        Batch::Reals(x) if layer.kind() == Kind::Binary => layer.batch(x.view()),
+        Batch::Reals(x) if layer.kind().takes_soft_data() => layer.batch(x.view()),
         x => Ok(x),
     }
 }
@@ -148,14 +148,14 @@ fn unit_by_unit<T: Real>(
     let add = |field: &mut [T], scale: T, j: usize| {
         field.iter_mut().zip(row(j)).for_each(|(f, &w)| *f += scale * w);
     };
-    let c = layer.kind().columns();
+    let (c, one_hot) = (layer.kind().columns(), layer.kind().one_hot().is_some());
     let start = |block: usize| (Stream::new(Key { block: block as u32, ..key }), vec![T::zero(); n]);
     layer.rows_mut(inputs, x, true, start, |(rng, field), r, inputs, x| {
         field.copy_from_slice(inputs);
         for (j, &x) in x.iter().enumerate() {
-            match layer.kind() {
-                Kind::Potts { .. } => add(field, beta, j * c + x as usize),
-                _ => add(field, beta * T::of(x), j),
+            match one_hot {
+                true => add(field, beta, j * c + x as usize),
+                false => add(field, beta * T::of(x), j),
             }
         }
         for j in 0..x.len() {
@@ -164,12 +164,12 @@ fn unit_by_unit<T: Real>(
             }
             let (old, new) = (x[j], layer.sample_unit(j, &field[j * c..(j + 1) * c], rng));
             if new != old {
-                match layer.kind() {
-                    Kind::Potts { .. } => {
+                match one_hot {
+                    true => {
                         add(field, -beta, j * c + old as usize);
                         add(field, beta, j * c + new as usize);
                     }
-                    _ => add(field, beta * T::of(new - old), j),
+                    false => add(field, beta * T::of(new - old), j),
                 }
                 x[j] = new;
             }

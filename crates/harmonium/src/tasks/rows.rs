@@ -1,7 +1,7 @@
 //! Rows of data in the forms that people have them.
 
 use crate::train::Data;
-use crate::{Batch, Bits, Error, Kind, Layer, Machine, Real, Result, Role, States};
+use crate::{Batch, Bits, Error, Layer, Machine, Real, Result, Role, States};
 use ndarray::{Array2, ArrayView2, Axis};
 use std::borrow::Cow;
 
@@ -141,10 +141,10 @@ fn batch<T: Real>(layer: &Layer<T>, mut values: Array2<f64>) -> Result<(Batch<T>
     });
     if known.is_some() {
         // Any allowed value will do: nothing reads it.
-        let stand_in = if layer.kind() == Kind::Spin { -1.0 } else { 0.0 };
+        let stand_in = layer.kind().placeholder();
         values.mapv_inplace(|x| if x.is_nan() { stand_in } else { x });
     }
-    let soft = layer.kind() == Kind::Binary
+    let soft = layer.kind().takes_soft_data()
         && values.iter().any(|x| (0.0..=1.0).contains(x) && x.fract() != 0.0);
     let batch = match soft {
         true => Batch::Reals(values.mapv(T::of)),

@@ -39,7 +39,7 @@ impl<T: Real> Units<'_, T> {
         let s = self.scale[j].f64();
         match linear_of(self.kind, row) {
             Some(theta) => (plain(row) + self.centre_of(theta, j).f64() * plain(theta)) / (s * s),
-            None if linear_rows(self.kind).contains(&row) => plain(row) / s,
+            None if self.kind.linear_rows().contains(&row) => plain(row) / s,
             // Frequencies have no unit.
             None => plain(row),
         }
@@ -50,7 +50,7 @@ impl<T: Real> Units<'_, T> {
         let s = self.scale[j];
         match linear_of(self.kind, row) {
             Some(_) => by / (s * s),
-            None if linear_rows(self.kind).contains(&row) => by / s + self.centre_of(row, j) * moved,
+            None if self.kind.linear_rows().contains(&row) => by / s + self.centre_of(row, j) * moved,
             None => by,
         }
     }
@@ -58,10 +58,10 @@ impl<T: Real> Units<'_, T> {
     /// The mean that row `theta` is taken about: each side of a dReLU unit sees values of its own sign.
     fn centre_of(&self, theta: usize, j: usize) -> T {
         let mu = self.centre[j];
-        match (self.kind, theta) {
-            (Kind::Drelu, 0) => mu.max(T::zero()),
-            (Kind::Drelu, _) => mu.min(T::zero()),
-            _ => mu,
+        match (self.kind.has_sides(), theta) {
+            (true, 0) => mu.max(T::zero()),
+            (true, _) => mu.min(T::zero()),
+            (false, _) => mu,
         }
     }
 }
@@ -167,7 +167,7 @@ impl<T: Real> Coordinates<T> {
             }
             let mut shift = |l: usize, k: usize, x: T| {
                 let kind = machine.layer(l).kind();
-                linear_rows(kind).for_each(|row| p.layers[l][[row, k]] += sign * x);
+                kind.linear_rows().for_each(|row| p.layers[l][[row, k]] += sign * x);
             };
             for ((i, j), &w) in w.indexed_iter() {
                 shift(a, i, w * self.centre[b][j]);
@@ -208,44 +208,18 @@ impl<T: Real> Coordinates<T> {
     }
 }
 
-/// The rows of a layer's parameters whose statistics add up to x.
-pub(super) fn linear_rows(kind: Kind) -> std::ops::Range<usize> {
-    match kind {
-        Kind::Drelu => 0..2,
-        _ => 0..1,
-    }
-}
-
 /// The row of the θ that belongs to the γ of row `row`; `None` where that is no γ.
 pub(super) fn linear_of(kind: Kind, row: usize) -> Option<usize> {
-    kind.params()[row].starts_with("gamma").then(|| row - linear_rows(kind).len())
+    kind.gamma_rows().contains(&row).then(|| row - kind.gamma_rows().start)
 }
 
 /// $\langle x\rangle$ of column `j` from the moments of a layer.
 pub(super) fn mean<T: Real>(kind: Kind, stats: &Array2<T>, j: usize) -> T {
-    linear_rows(kind).map(|row| stats[[row, j]]).sum()
+    kind.linear_rows().map(|row| stats[[row, j]]).sum()
 }
 
 /// The variance of column `j` from the moments of a layer.
 fn variance<T: Real>(kind: Kind, stats: &Array2<T>, j: usize) -> f64 {
     let m = mean(kind, stats, j).f64();
-    match kind {
-        Kind::Binary | Kind::Potts { .. } => m * (1.0 - m),
-        Kind::Spin => 1.0 - m * m,
-        // The statistic of γ is −x²/2.
-        Kind::Gaussian | Kind::Relu => -2.0 * stats[[1, j]].f64() - m * m,
-        Kind::Drelu => -2.0 * (stats[[2, j]] + stats[[3, j]]).f64() - m * m,
-        // Of the measure alone: the moments do not hold the second one.
-        Kind::Binomial { n } => m * (1.0 - m / f64::from(n)),
-        Kind::Poisson => m,
-        // No count up to n has a larger one than m(n − m).
-        Kind::NegativeBinomial { shape, n } => {
-            m * (1.0 + 16.0 * m / f64::from(shape)).min(f64::from(n) - m)
-        }
-        Kind::Ordinal { .. } => {
-            let nu = stats.column(j);
-            let square = nu.iter().skip(1).enumerate().map(|(x, p)| (x * x) as f64 * p.f64());
-            square.sum::<f64>() - m * m
-        }
-    }
+    kind.variance(m, |row| stats[[row, j]].f64())
 }

@@ -4,7 +4,7 @@ use super::Data;
 use super::white::{Normal, set_normal};
 use crate::estimate::{RcmParams, low_rank_start};
 use crate::sample::purpose;
-use crate::units::{Form, NegativeBinomial, ordinal};
+use crate::units::{Form, Marginal};
 use crate::{Batch, Bits, Error, Key, Kind, Machine, Real, Result, Role};
 use harmonium_kernels::{Stream, bits};
 use ndarray::{Array1, Array2, Axis};
@@ -17,7 +17,7 @@ pub(super) struct Marginals {
     pub(super) square: Array1<f64>,
     /// Total weight behind each column.
     pub(super) total: Array1<f64>,
-    /// Weight of each state of each Ordinal unit; empty for other kinds.
+    /// Weight of each state of each unit, for kinds with frequencies of their own; empty for others.
     pub(super) counts: Vec<Vec<f64>>,
 }
 
@@ -29,8 +29,8 @@ impl Marginals {
             sum: Array1::zeros(width),
             square: Array1::zeros(width),
             total: Array1::zeros(width),
-            counts: match layer.kind() {
-                Kind::Ordinal { n } => vec![vec![0.0; n as usize + 1]; width],
+            counts: match (layer.kind().has_frequencies(), layer.kind().states()) {
+                (true, Some(states)) => vec![vec![0.0; states as usize]; width],
                 _ => vec![],
             },
         };
@@ -89,7 +89,7 @@ impl Marginals {
         }
         self.total.fill(total);
         self.square.assign(&self.sum);
-        if kind == Kind::Spin {
+        if kind.lowest() < 0.0 {
             self.sum.mapv_inplace(|ones| 2.0 * ones - total);
             self.square.fill(total);
         }
@@ -150,7 +150,7 @@ fn scale_weights<T: Real>(machine: &mut Machine<T>, data: &Data<T>, c: usize) ->
 
 /// Measured columns that are coupled to each other start as one normal distribution.
 fn couple_measured<T: Real>(machine: &mut Machine<T>, data: &Data<T>) -> Result<()> {
-    let coupled = |l: usize| machine.layer(l).kind() == Kind::Gaussian && machine.has_lateral(l);
+    let coupled = |l: usize| machine.layer(l).kind().is_normal() && machine.has_lateral(l);
     let layers: Vec<usize> = machine.with_role(Role::Visible).filter(|&l| coupled(l)).collect();
     for l in layers {
         let Batch::Reals(x) = data.states().layer(l)? else { continue };
@@ -198,7 +198,7 @@ fn draw_weights<T: Real>(machine: &mut Machine<T>, c: usize, std: f64, seed: u64
     let a = machine.couplings()[c].ends().0;
     let columns = machine.layer(a).kind().columns();
     let lateral = machine.couplings()[c].is_lateral();
-    if lateral && machine.layer(a).kind() == Kind::Gaussian {
+    if lateral && machine.layer(a).kind().is_normal() {
         // The covariance of the data is where such couplings start.
         return;
     }
@@ -226,48 +226,26 @@ fn draw_weights<T: Real>(machine: &mut Machine<T>, c: usize, std: f64, seed: u64
 pub(super) fn fitted<T: Real>(kind: Kind, m: &Marginals) -> Array2<T> {
     let (width, c) = (m.sum.len(), kind.columns());
     let mut p = crate::Layer::<T>::new(kind, width / c).params().clone();
-    for j in 0..width {
-        let logit = |x: f64, n: f64| ((x + 1.0) / (n - x + 1.0)).ln();
-        let (total, mean) = (m.total[j], m.mean(j));
-        let variance = m.variance(j) + spare_variance(mean);
-        match kind {
-            Kind::Binary => p[[0, j]] = T::of(logit(m.sum[j], total)),
-            Kind::Spin => p[[0, j]] = T::of(0.5 * logit(0.5 * (m.sum[j] + total), total)),
-            Kind::Potts { .. } => {
-                let unit = j / c * c..(j / c + 1) * c;
-                let log = |a: usize| (m.sum[a] + 1.0).ln();
-                let gauge = unit.clone().map(log).sum::<f64>() / c as f64;
-                p[[0, j]] = T::of(log(j) - gauge);
-            }
-            Kind::Binomial { n } => {
-                p[[0, j]] = T::of(logit(m.sum[j], f64::from(n) * total));
-            }
-            Kind::Poisson => p[[0, j]] = T::of(((m.sum[j] + 0.5) / (total + 0.5)).ln()),
-            Kind::NegativeBinomial { shape, n } => {
-                let mean = (m.sum[j] + 0.5) / (total + 0.5);
-                p[[0, j]] = T::of(NegativeBinomial::new(shape, n).theta(mean));
-            }
-            Kind::Ordinal { .. } => {
-                let fitted = ordinal::fitted(&m.counts[j]);
-                fitted.into_iter().enumerate().for_each(|(k, x)| p[[k, j]] = T::of(x));
-            }
-            Kind::Gaussian => {
-                p[[0, j]] = T::of(mean / variance);
-                p[[1, j]] = T::of(1.0 / variance);
-            }
-            Kind::Relu => p[[1, j]] = T::of(1.0 / (variance + mean * mean)),
-            Kind::Drelu => {
-                for k in 0..2 {
-                    p[[k, j]] = T::of(mean / variance);
-                    p[[2 + k, j]] = T::of(1.0 / variance);
-                }
-            }
+    for unit in 0..width / c {
+        let (j, columns) = (unit * c, unit * c..(unit + 1) * c);
+        let sums: Vec<f64> = columns.clone().map(|j| m.sum[j]).collect();
+        let mean = m.mean(j);
+        let fitted = kind.start(&Marginal {
+            total: m.total[j],
+            sums: &sums,
+            mean,
+            variance: m.variance(j) + spare_variance(mean),
+            squares: m.variance(j) * m.total[j],
+            counts: m.counts.get(j).map_or(&[], |counts| counts),
+        });
+        for (k, x) in fitted.into_iter().enumerate() {
+            p[[k / c, j + k % c]] = T::of(x);
         }
     }
     p
 }
 
-/// For each visible layer of Ordinal units, what the moments of its units on their own, with smoothed frequencies, have over
+/// For each visible layer whose units have frequencies of their own, what the moments of its units on their own, with smoothed frequencies, have over
 /// those of the data: training that aims at this sum gives no state the probability 0 that it has among few rows.
 pub(super) fn smoothing<T: Real>(
     machine: &Machine<T>,
@@ -276,7 +254,7 @@ pub(super) fn smoothing<T: Real>(
     let mut out = Vec::new();
     for l in machine.with_role(Role::Visible) {
         let kind = machine.layer(l).kind();
-        if !matches!(kind, Kind::Ordinal { .. }) {
+        if !kind.has_frequencies() {
             continue;
         }
         let m = Marginals::new(machine, data, l)?;

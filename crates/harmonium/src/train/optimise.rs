@@ -4,7 +4,7 @@ mod pass;
 mod rule;
 mod tiles;
 
-use super::coordinates::{Coordinates, linear_of, linear_rows, mean};
+use super::coordinates::{Coordinates, linear_of, mean};
 use super::{Form, Optimiser, Regulariser};
 use crate::machine::{Parameters, Phase};
 use crate::{Archive, Machine, Real, Result, Role};
@@ -267,11 +267,11 @@ impl<T: Real> Stepper<T> {
         let shifts = &shifts[l];
         // A θ moves with what its γ has moved: γ comes first.
         moved.clear();
-        moved.resize(linear_rows(kind).len() * n, T::zero());
+        moved.resize(kind.linear_rows().len() * n, T::zero());
         let new = new.layer_mut(l).params_mut();
         for row in 0..count {
             let row = if units.is_some() { count - 1 - row } else { row };
-            let linear = linear_rows(kind).contains(&row);
+            let linear = kind.linear_rows().contains(&row);
             let pull = match self.regulariser.target {
                 Some(target) if linear && old.role(l) == Role::Hidden => {
                     Some((self.regulariser.target_strength, target))

@@ -79,7 +79,7 @@ impl<T: Real> Stack<T> {
                 let mean = ndarray::Array1::from_iter((0..h.width()).map(mean));
                 let above = deep.couplings()[k].w().dot(&mean);
                 let kind = deep.layer(k).kind();
-                for row in super::coordinates::linear_rows(kind) {
+                for row in kind.linear_rows() {
                     let mut theta = deep.layer_mut(k).params_mut().row_mut(row);
                     theta.zip_mut_with(&above, |t, &x| *t -= x);
                 }

@@ -2,7 +2,7 @@
 
 use super::Data;
 use crate::machine::{Cholesky, Linear};
-use crate::{Batch, Bits, Kind, Machine, Real, Result, Role};
+use crate::{Batch, Bits, Machine, Real, Result, Role};
 use ndarray::{Array1, Array2, ArrayView1, Axis};
 
 /// Most coupled units whose covariance is taken: its factorisation must not outweigh an update.
@@ -23,7 +23,7 @@ impl White {
             let layer = machine.layer(*l);
             let free = |c: &crate::Coupling<T>| c.other(*l).is_none() || c.mask().is_none();
             let complete = data.known()[*l].is_none();
-            let wanted = layer.kind() == Kind::Gaussian && machine.has_lateral(*l);
+            let wanted = layer.kind().is_normal() && machine.has_lateral(*l);
             wanted && complete && layer.len() <= MANY && machine.couplings().iter().all(free)
         };
         let mut maps = Vec::new();

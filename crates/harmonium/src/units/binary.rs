@@ -1,6 +1,7 @@
 //! Binary units {0,1}: Γ(I) = softplus(θ+I), mean σ(θ+I).
 
-use super::{Unit, sigmoid, softplus, uniform};
+use super::family::{Family, Marginal, Square, THETA, Tail, field_of_probability};
+use super::{Form, Unit, sigmoid, softplus, uniform};
 use rand::Rng;
 
 #[derive(Clone, Copy)]
@@ -27,5 +28,56 @@ impl Unit<1> for Binary {
     }
     fn sample<R: Rng>(self, p: [f64; 1], input: f64, rng: &mut R) -> f64 {
         f64::from(uniform(rng) < self.mean(p, input))
+    }
+}
+
+impl Family for Binary {
+    fn name(&self) -> String {
+        "Binary".into()
+    }
+    fn word(&self) -> String {
+        "binary".into()
+    }
+    fn params(&self) -> &'static [&'static str] {
+        THETA
+    }
+    fn form(&self) -> Form {
+        Form::Bits
+    }
+    fn states(&self) -> Option<u32> {
+        Some(2)
+    }
+    fn lowest(&self) -> f64 {
+        0.0
+    }
+    fn tail(&self) -> Tail {
+        Tail::Bounded
+    }
+    fn square(&self) -> Square {
+        Square::Value
+    }
+    fn start(&self, m: &Marginal<'_>) -> Vec<f64> {
+        vec![Marginal::logit(m.sums[0], m.total)]
+    }
+    fn base(&self, m: &Marginal<'_>, _own: &[f64]) -> Vec<f64> {
+        self.start(m)
+    }
+    fn variance(&self, mean: f64, _stats: &dyn Fn(usize) -> f64) -> f64 {
+        mean * (1.0 - mean)
+    }
+    fn cgf_cost(&self) -> f64 {
+        1.0
+    }
+    fn variance_polynomial(&self, _own: &[f64]) -> Option<[f64; 3]> {
+        Some([0.0, 1.0, -1.0])
+    }
+    fn field_of_mean(&self, _own: &[f64], m: f64) -> Option<f64> {
+        Some(field_of_probability(m))
+    }
+    fn takes_soft_data(&self) -> bool {
+        true
+    }
+    fn two_valued_parts(&self) -> Option<u32> {
+        Some(1)
     }
 }

@@ -99,7 +99,8 @@ impl<T: Real> Layer<T> {
         if values.ncols() != self.len() {
             return Err(Error::shape("columns of the data", self.len(), values.ncols()));
         }
-        if let Some(((r, j), x)) = values.indexed_iter().find(|(_, x)| !self.kind().allows(x.f64())) {
+        let domain = self.kind().domain();
+        if let Some(((r, j), x)) = values.indexed_iter().find(|(_, x)| !domain.contains(x.f64())) {
             let what = format!("row {r}, column {j}");
             return Err(Error::value(what, self.kind().allowed(), x));
         }
@@ -154,7 +155,7 @@ impl<T: Real> Layer<T> {
 
     /// Whether a batch holds values between 0 and 1 in place of bits: see [`check_data`](Self::check_data).
     pub fn is_soft(&self, x: &Batch<T>) -> bool {
-        self.kind() == Kind::Binary && matches!(x, Batch::Reals(_))
+        self.kind().takes_soft_data() && matches!(x, Batch::Reals(_))
     }
 
     /// Whether a batch can be data of this layer: states, or *soft bits*.

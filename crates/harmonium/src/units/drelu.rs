@@ -4,7 +4,8 @@
 //! one cut to $x<0$; $\Gamma(I) = \ln(e^{\Gamma^+} + e^{\Gamma^-})$ with
 //! $\Gamma^\pm = \ln\int_0^\infty e^{-\gamma^\pm y^2/2 \pm (\theta^\pm + I)y} dy$.
 
-use super::{Unit, half_line, log_add_exp, sigmoid, uniform};
+use super::family::{Family, Marginal, Square, Tail};
+use super::{Form, Unit, half_line, log_add_exp, sigmoid, uniform};
 use rand::Rng;
 
 #[derive(Clone, Copy)]
@@ -74,5 +75,54 @@ impl Unit<4> for Drelu {
         } else {
             -half_line::sample(minus.gamma, minus.eta, rng)
         }
+    }
+}
+
+impl Family for Drelu {
+    fn name(&self) -> String {
+        "dReLU".into()
+    }
+    fn word(&self) -> String {
+        "drelu".into()
+    }
+    fn params(&self) -> &'static [&'static str] {
+        &["theta_plus", "theta_minus", "gamma_plus", "gamma_minus"]
+    }
+    fn form(&self) -> Form {
+        Form::Reals
+    }
+    fn states(&self) -> Option<u32> {
+        None
+    }
+    fn lowest(&self) -> f64 {
+        f64::NEG_INFINITY
+    }
+    fn tail(&self) -> Tail {
+        Tail::Quadratic
+    }
+    fn square(&self) -> Square {
+        Square::Gamma
+    }
+    /// Two equal sides, which are a normal density.
+    fn start(&self, m: &Marginal<'_>) -> Vec<f64> {
+        let (theta, gamma) = (m.mean / m.variance, 1.0 / m.variance);
+        vec![theta, theta, gamma, gamma]
+    }
+    fn base(&self, m: &Marginal<'_>, own: &[f64]) -> Vec<f64> {
+        let precision = (m.total + 1.0) / (m.squares + 1.0 / own[2].min(own[3]));
+        let theta = precision * m.mean;
+        vec![theta, theta, precision, precision]
+    }
+    fn variance(&self, mean: f64, stats: &dyn Fn(usize) -> f64) -> f64 {
+        -2.0 * (stats(2) + stats(3)) - mean * mean
+    }
+    fn cgf_cost(&self) -> f64 {
+        80.0
+    }
+    fn variance_polynomial(&self, _own: &[f64]) -> Option<[f64; 3]> {
+        None
+    }
+    fn field_of_mean(&self, _own: &[f64], _m: f64) -> Option<f64> {
+        None
     }
 }

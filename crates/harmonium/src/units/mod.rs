@@ -14,6 +14,7 @@ mod binary;
 mod binomial;
 mod convert;
 mod drelu;
+mod family;
 mod filled;
 mod gaussian;
 mod given;
@@ -23,7 +24,7 @@ mod layer;
 mod named;
 mod negative_binomial;
 mod one;
-pub(crate) mod ordinal;
+mod ordinal;
 mod poisson;
 mod potts;
 mod relu;
@@ -32,10 +33,10 @@ mod scalar;
 mod spin;
 mod stats;
 
-pub use kind::{Form, Kind};
+pub(crate) use family::{Marginal, Square, Tail};
+pub use kind::{Domain, Form, Kind};
 pub use layer::Layer;
 pub use named::{binary, binomial, drelu, gaussian, ordinal, poisson, potts, relu, spin};
-pub(crate) use negative_binomial::NegativeBinomial;
 pub use ordinal::smoothed as smoothed_frequencies;
 
 use ndarray::Array2;
@@ -117,7 +118,7 @@ macro_rules! per_kind {
             $crate::Kind::Binomial { n } => $crate::units::scalar::$f($crate::units::binomial::Binomial { n }, $($arg),*),
             $crate::Kind::Poisson => $crate::units::scalar::$f($crate::units::poisson::Poisson, $($arg),*),
             $crate::Kind::NegativeBinomial { shape, n } => {
-                $crate::units::scalar::$f($crate::units::NegativeBinomial::new(shape, n), $($arg),*)
+                $crate::units::scalar::$f($crate::units::negative_binomial::NegativeBinomial::new(shape, n), $($arg),*)
             }
             $crate::Kind::Potts { q } => { let $q = q as usize; $potts }
             $crate::Kind::Ordinal { n } => { let $n = n; $ordinal }

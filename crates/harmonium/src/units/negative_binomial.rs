@@ -3,7 +3,8 @@
 //! The bound n makes Z finite for every input, also where θ + I ≥ 0 and the counts without a bound would run away. Where
 //! nothing that a double can hold lies beyond n the closed forms are used, elsewhere the sum over the states.
 
-use super::{Unit, uniform};
+use super::family::{Family, Marginal, Square, THETA, Tail};
+use super::{Form, Unit, uniform};
 use rand::Rng;
 use rand_distr::Distribution;
 
@@ -11,7 +12,7 @@ use rand_distr::Distribution;
 const NEGLIGIBLE: f64 = 36.0;
 
 #[derive(Clone, Copy)]
-pub(crate) struct NegativeBinomial {
+pub(super) struct NegativeBinomial {
     r: f64,
     n: f64,
     /// θ + I up to which the closed forms hold.
@@ -40,7 +41,7 @@ impl NegativeBinomial {
     /// For x > n and any s > 2/(n+1), $x^2 \le (n+1)^2 e^{s(x-n-1)}$, so that
     /// $\sum_{x>n}x^2\nu(x)e^{yx} \le (n+1)^2e^{-s(n+1)}(1-e^{y+s})^{-r}$. The best s gives the tilted distribution the
     /// mean n+1. The bound is compared with $re^y$, which Γ, mean and variance all exceed.
-    pub(crate) fn new(shape: u32, n: u32) -> Self {
+    pub(super) fn new(shape: u32, n: u32) -> Self {
         let (r, n) = (f64::from(shape) / 16.0, f64::from(n));
         let edge = n + 1.0;
         let p = edge / (edge + r);
@@ -50,7 +51,7 @@ impl NegativeBinomial {
     }
 
     /// θ of a unit on its own with this mean, by bisection: the mean rises with θ.
-    pub(crate) fn theta(self, mean: f64) -> f64 {
+    pub(super) fn theta(self, mean: f64) -> f64 {
         // Without the bound the mean is r/(e^{−θ}−1); the bound can only lower it.
         let free = -(self.r / mean).ln_1p();
         if free <= self.closed {
@@ -185,6 +186,65 @@ impl Unit<1> for NegativeBinomial {
             }
         }
         heaviest
+    }
+}
+
+/// The sizes of the kind, which describe it without what the formulas prepare.
+#[derive(Clone, Copy)]
+pub(super) struct Sizes {
+    pub(super) shape: u32,
+    pub(super) n: u32,
+}
+
+impl Family for Sizes {
+    fn name(&self) -> String {
+        format!("NegativeBinomial(r={}, n={})", f64::from(self.shape) / 16.0, self.n)
+    }
+    fn word(&self) -> String {
+        format!("neg_binomial:{}:{}", f64::from(self.shape) / 16.0, self.n)
+    }
+    fn params(&self) -> &'static [&'static str] {
+        THETA
+    }
+    fn form(&self) -> Form {
+        Form::Codes
+    }
+    fn states(&self) -> Option<u32> {
+        Some(self.n.saturating_add(1))
+    }
+    fn lowest(&self) -> f64 {
+        0.0
+    }
+    fn tail(&self) -> Tail {
+        Tail::Bounded
+    }
+    fn square(&self) -> Square {
+        Square::Absent
+    }
+    fn start(&self, m: &Marginal<'_>) -> Vec<f64> {
+        vec![NegativeBinomial::new(self.shape, self.n).theta((m.sums[0] + 0.5) / (m.total + 0.5))]
+    }
+    fn base(&self, m: &Marginal<'_>, _own: &[f64]) -> Vec<f64> {
+        vec![NegativeBinomial::new(self.shape, self.n).theta((m.sums[0] + 0.5) / (m.total + 1.0))]
+    }
+    /// No count up to n has a larger one than m(n − m).
+    fn variance(&self, mean: f64, _stats: &dyn Fn(usize) -> f64) -> f64 {
+        mean * (1.0 + 16.0 * mean / f64::from(self.shape)).min(f64::from(self.n) - mean)
+    }
+    fn cgf_cost(&self) -> f64 {
+        40.0
+    }
+    fn variance_polynomial(&self, _own: &[f64]) -> Option<[f64; 3]> {
+        None
+    }
+    fn field_of_mean(&self, _own: &[f64], _m: f64) -> Option<f64> {
+        None
+    }
+    fn has_states(&self) -> bool {
+        self.shape > 0 && self.n > 0
+    }
+    fn has_measure(&self) -> bool {
+        true
     }
 }
 

@@ -3,7 +3,8 @@
 //! The first parameter is θ, the others are the ν_x; like the fields of a Potts unit they are not unique: a constant, or a
 //! multiple of x, may be moved between them. Inputs act on the number x as they do on any count.
 
-use super::{NegativeBinomial, Unit, binomial, poisson, uniform};
+use super::family::{Family, Marginal, Square, Tail};
+use super::{Form, Unit, binomial, negative_binomial::NegativeBinomial, poisson, uniform};
 use crate::Real;
 use rand::Rng;
 use std::sync::LazyLock;
@@ -190,11 +191,65 @@ fn smooth_shapes(states: usize, mean: f64) -> Vec<Vec<f64>> {
 }
 
 /// The parameters of a unit on its own with the smoothed frequencies of a histogram: θ = 0 and ν of mean zero.
-pub(crate) fn fitted(counts: &[f64]) -> Vec<f64> {
+fn fitted(counts: &[f64]) -> Vec<f64> {
     let (p, _) = smoothed(counts);
     let log: Vec<f64> = p.iter().map(|p| p.max(f64::MIN_POSITIVE).ln()).collect();
     let gauge = log.iter().sum::<f64>() / log.len() as f64;
     std::iter::once(0.0).chain(log.into_iter().map(|l| l - gauge)).collect()
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct Ordinal {
+    pub(super) n: u32,
+}
+
+impl Family for Ordinal {
+    fn name(&self) -> String {
+        format!("Ordinal({})", self.n)
+    }
+    fn word(&self) -> String {
+        format!("ordinal:{}", self.n)
+    }
+    fn params(&self) -> &'static [&'static str] {
+        names(self.n)
+    }
+    fn form(&self) -> Form {
+        Form::Codes
+    }
+    fn states(&self) -> Option<u32> {
+        Some(self.n.saturating_add(1))
+    }
+    fn lowest(&self) -> f64 {
+        0.0
+    }
+    fn tail(&self) -> Tail {
+        Tail::Bounded
+    }
+    fn square(&self) -> Square {
+        Square::Absent
+    }
+    fn start(&self, m: &Marginal<'_>) -> Vec<f64> {
+        fitted(m.counts)
+    }
+    fn base(&self, m: &Marginal<'_>, _own: &[f64]) -> Vec<f64> {
+        fitted(m.counts)
+    }
+    fn variance(&self, mean: f64, stats: &dyn Fn(usize) -> f64) -> f64 {
+        let square = |x: usize| (x * x) as f64 * stats(1 + x);
+        (0..=self.n as usize).map(square).sum::<f64>() - mean * mean
+    }
+    fn cgf_cost(&self) -> f64 {
+        2.0 * f64::from(self.n + 1)
+    }
+    fn variance_polynomial(&self, _own: &[f64]) -> Option<[f64; 3]> {
+        None
+    }
+    fn field_of_mean(&self, _own: &[f64], _m: f64) -> Option<f64> {
+        None
+    }
+    fn has_states(&self) -> bool {
+        (1..=LARGEST).contains(&self.n)
+    }
 }
 
 #[cfg(test)]

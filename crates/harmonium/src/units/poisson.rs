@@ -3,7 +3,8 @@
 //! States are kept as `u32`, so rates saturate at [`MAX_RATE`]: beyond it Γ goes on linearly, its slope
 //! (the mean) stays, and nothing overflows. A fit that gets there has diverged.
 
-use super::Unit;
+use super::family::{Family, Marginal, Square, THETA, Tail};
+use super::{Form, Unit};
 use rand::Rng;
 use rand_distr::Distribution;
 
@@ -43,5 +44,53 @@ impl Unit<1> for Poisson {
     fn sample<R: Rng>(self, p: [f64; 1], input: f64, rng: &mut R) -> f64 {
         // An underflowed rate is a certain zero; any other is a valid parameter.
         rand_distr::Poisson::new(rate(p, input)).map_or(0.0, |poisson| poisson.sample(rng))
+    }
+}
+
+impl Family for Poisson {
+    fn name(&self) -> String {
+        "Poisson".into()
+    }
+    fn word(&self) -> String {
+        "poisson".into()
+    }
+    fn params(&self) -> &'static [&'static str] {
+        THETA
+    }
+    fn form(&self) -> Form {
+        Form::Codes
+    }
+    fn states(&self) -> Option<u32> {
+        None
+    }
+    fn lowest(&self) -> f64 {
+        0.0
+    }
+    fn tail(&self) -> Tail {
+        Tail::Factorial
+    }
+    fn square(&self) -> Square {
+        Square::Absent
+    }
+    fn start(&self, m: &Marginal<'_>) -> Vec<f64> {
+        vec![((m.sums[0] + 0.5) / (m.total + 0.5)).ln()]
+    }
+    fn base(&self, m: &Marginal<'_>, _own: &[f64]) -> Vec<f64> {
+        vec![((m.sums[0] + 0.5) / (m.total + 1.0)).ln()]
+    }
+    fn variance(&self, mean: f64, _stats: &dyn Fn(usize) -> f64) -> f64 {
+        mean
+    }
+    fn cgf_cost(&self) -> f64 {
+        10.0
+    }
+    fn variance_polynomial(&self, _own: &[f64]) -> Option<[f64; 3]> {
+        Some([0.0, 1.0, 0.0])
+    }
+    fn field_of_mean(&self, _own: &[f64], m: f64) -> Option<f64> {
+        Some(m.max(f64::MIN_POSITIVE).ln())
+    }
+    fn has_measure(&self) -> bool {
+        true
     }
 }

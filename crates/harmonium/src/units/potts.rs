@@ -1,6 +1,7 @@
 //! Potts units, one of q states: Γ(I) = ln Σ_a e^{θ_a+I_a}, mean softmax; column i·q+a holds state a of unit i.
 
-use super::uniform;
+use super::family::{Family, Marginal, Square, THETA, Tail};
+use super::{Form, uniform};
 use crate::Real;
 use rand::Rng;
 
@@ -84,4 +85,64 @@ pub(super) fn mean_stats<T: Real>(q: usize, theta: &[T], inputs: &[T], wt: f64, 
             *o += wt * (y - log_z).exp();
         }
     });
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct Potts {
+    pub(super) q: u32,
+}
+
+impl Family for Potts {
+    fn name(&self) -> String {
+        format!("Potts({})", self.q)
+    }
+    fn word(&self) -> String {
+        format!("potts:{}", self.q)
+    }
+    fn params(&self) -> &'static [&'static str] {
+        THETA
+    }
+    fn form(&self) -> Form {
+        Form::Codes
+    }
+    fn states(&self) -> Option<u32> {
+        Some(self.q)
+    }
+    fn lowest(&self) -> f64 {
+        0.0
+    }
+    fn tail(&self) -> Tail {
+        Tail::Bounded
+    }
+    fn square(&self) -> Square {
+        Square::Value
+    }
+    /// In the zero-sum gauge.
+    fn start(&self, m: &Marginal<'_>) -> Vec<f64> {
+        let log = m.sums.iter().map(|sum| (sum + 1.0).ln());
+        let gauge = log.clone().sum::<f64>() / f64::from(self.q);
+        log.map(|log| log - gauge).collect()
+    }
+    /// The logarithms of probabilities.
+    fn base(&self, m: &Marginal<'_>, _own: &[f64]) -> Vec<f64> {
+        m.sums.iter().map(|sum| ((sum + 1.0) / (m.total + f64::from(self.q))).ln()).collect()
+    }
+    fn variance(&self, mean: f64, _stats: &dyn Fn(usize) -> f64) -> f64 {
+        mean * (1.0 - mean)
+    }
+    fn cgf_cost(&self) -> f64 {
+        10.0
+    }
+    fn variance_polynomial(&self, _own: &[f64]) -> Option<[f64; 3]> {
+        Some([0.0, 1.0, -1.0])
+    }
+    fn field_of_mean(&self, _own: &[f64], m: f64) -> Option<f64> {
+        Some(m.max(f64::MIN_POSITIVE).ln())
+    }
+    fn has_states(&self) -> bool {
+        self.q > 0
+    }
+    fn one_hot(&self) -> Option<u32> {
+        Some(self.q)
+    }
 }

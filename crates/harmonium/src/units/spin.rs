@@ -1,6 +1,7 @@
 //! Spin units {−1,+1}: Γ(I) = ln 2cosh(θ+I), mean tanh(θ+I).
 
-use super::{Unit, sigmoid, softplus, uniform};
+use super::family::{Family, Marginal, Square, THETA, Tail};
+use super::{Form, Unit, sigmoid, softplus, uniform};
 use rand::Rng;
 
 #[derive(Clone, Copy)]
@@ -32,5 +33,53 @@ impl Unit<1> for Spin {
     fn sample<R: Rng>(self, [theta]: [f64; 1], input: f64, rng: &mut R) -> f64 {
         // p(+1) = e^y/(e^y+e^{-y}) = σ(2y)
         if uniform(rng) < sigmoid(2.0 * (theta + input)) { 1.0 } else { -1.0 }
+    }
+}
+
+impl Family for Spin {
+    fn name(&self) -> String {
+        "Spin".into()
+    }
+    fn word(&self) -> String {
+        "spin".into()
+    }
+    fn params(&self) -> &'static [&'static str] {
+        THETA
+    }
+    fn form(&self) -> Form {
+        Form::Bits
+    }
+    fn states(&self) -> Option<u32> {
+        Some(2)
+    }
+    fn lowest(&self) -> f64 {
+        -1.0
+    }
+    fn tail(&self) -> Tail {
+        Tail::Bounded
+    }
+    fn square(&self) -> Square {
+        Square::One
+    }
+    fn start(&self, m: &Marginal<'_>) -> Vec<f64> {
+        vec![0.5 * Marginal::logit(0.5 * (m.sums[0] + m.total), m.total)]
+    }
+    fn base(&self, m: &Marginal<'_>, _own: &[f64]) -> Vec<f64> {
+        self.start(m)
+    }
+    fn variance(&self, mean: f64, _stats: &dyn Fn(usize) -> f64) -> f64 {
+        1.0 - mean * mean
+    }
+    fn cgf_cost(&self) -> f64 {
+        1.0
+    }
+    fn variance_polynomial(&self, _own: &[f64]) -> Option<[f64; 3]> {
+        Some([1.0, 0.0, -1.0])
+    }
+    fn field_of_mean(&self, _own: &[f64], m: f64) -> Option<f64> {
+        Some(m.clamp(-1.0 + 1e-15, 1.0 - 1e-15).atanh())
+    }
+    fn two_valued_parts(&self) -> Option<u32> {
+        Some(1)
     }
 }

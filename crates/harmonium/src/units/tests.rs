@@ -250,3 +250,128 @@ fn pinned_samples() {
     ];
     assert_eq!(drawn, pinned);
 }
+
+/// Every description agrees with itself, with the formulas and with the ways in and out of text.
+#[test]
+fn descriptions_are_consistent() {
+    for kind in Kind::ALL {
+        let params = kind.params();
+        let (theta, gamma) = (kind.linear_rows(), kind.gamma_rows());
+        assert!(
+            !theta.is_empty() && (gamma.is_empty() || gamma.len() == theta.len()),
+            "{kind}: {params:?}"
+        );
+        assert!(params[gamma.end..].iter().all(|name| name.starts_with("nu_")), "{kind}: {params:?}");
+        assert_eq!(kind.has_frequencies(), params.len() > gamma.end);
+        assert_eq!(kind.states().is_some(), kind.tail() == Tail::Bounded, "{kind}");
+        assert_eq!(
+            gamma.is_empty(),
+            kind.tail() != Tail::Quadratic,
+            "{kind}: γ is what holds a real unit"
+        );
+        assert_eq!(kind.form() == Form::Reals, kind.square() == Square::Gamma, "{kind}");
+        assert_eq!(kind.word().parse::<Kind>().unwrap(), kind);
+        assert!(kind.has_states() && kind.allows(kind.placeholder()), "{kind}");
+        assert_eq!(kind.has_measure(), measure_varies(kind), "{kind}");
+        assert!(kind.cgf_cost() > 0.0);
+    }
+    for word in ["", "potts", "potts:0", "neg_binomial:0.01:5", "ordinal:5000", "Binary", "relu:3"] {
+        assert!(word.parse::<Kind>().is_err(), "{word}");
+    }
+}
+
+fn measure_varies(kind: Kind) -> bool {
+    let layer = Layer::<f64>::new(kind, 1);
+    let values = [0.0, 1.0, 2.0, 3.0].into_iter().filter(|&x| kind.allows(x));
+    let logs: Vec<f64> = values.map(|x| layer.log_measure_row(&[x])).collect();
+    logs.iter().any(|&log| log != logs[0])
+}
+
+/// x² of a unit, the variance and the mean field of its description against its formulas.
+#[test]
+fn descriptions_agree_with_the_formulas() {
+    for kind in Kind::ALL {
+        let layer = generic::<f64>(kind, 1);
+        let inputs = Array2::from_shape_fn((1, layer.width()), |(_, j)| 0.2 - 0.3 * j as f64);
+        let (mut mean, mut variance) = (inputs.clone(), inputs.clone());
+        layer.mean_into(&inputs, &mut mean);
+        layer.variance_into(&inputs, &mut variance);
+        let stats = layer.mean_stats(&inputs, None);
+        let own: Vec<f64> = layer.params().column(0).to_vec();
+        for j in 0..layer.width() {
+            let (m, v) = (mean[[0, j]], variance[[0, j]]);
+            let described = kind.variance(m, |k| stats[[k, j]]);
+            // By the mean alone, the bound n can only be given its worst effect.
+            let fits = match kind {
+                Kind::NegativeBinomial { .. } => described >= v,
+                _ => (described - v).abs() < 1e-12,
+            };
+            assert!(fits, "{kind}: variance {described} against {v}");
+            let Some([a, b, c]) = kind.variance_polynomial(&own) else {
+                assert_eq!(kind.field_of_mean(&own, m), None, "{kind}");
+                continue;
+            };
+            assert!((a + b * m + c * m * m - v).abs() < 1e-12, "{kind}: mean field");
+            let field = kind.field_of_mean(&own, m).unwrap();
+            let back = match kind.one_hot() {
+                // Up to a constant that all states of a unit share.
+                Some(_) => {
+                    field - kind.field_of_mean(&own, mean[[0, 0]]).unwrap() + own[0] + inputs[[0, 0]]
+                }
+                None => field,
+            };
+            let given = layer.params()[[0, j]] + inputs[[0, j]];
+            assert!((back - given).abs() < 1e-10, "{kind}: field {back} against {given}");
+        }
+        for x in [0.0, 1.0, -1.0, 2.0].into_iter().filter(|&x| kind.allows(x)) {
+            let (_, dense) = kind.dense(0, x);
+            let mut t = vec![0.0; layer.params().len()];
+            layer.stats_row(&[x], 1.0, &mut t);
+            let width = layer.width();
+            let square = match kind.square() {
+                Square::Value => dense,
+                Square::One => 1.0,
+                Square::Gamma => -2.0 * kind.gamma_rows().map(|k| t[k * width]).sum::<f64>(),
+                Square::Absent => continue,
+            };
+            assert_eq!(square, dense * dense, "{kind}: x² at {x}");
+        }
+    }
+}
+
+/// Where training starts and where an annealing path starts have the mean of the data, smoothed by a few rows at most.
+#[test]
+fn starts_have_the_mean_of_the_data() {
+    for kind in Kind::ALL {
+        let layer = generic::<f64>(kind, 1);
+        let rows = 20_000;
+        let mut x = layer.zeros(rows);
+        layer.sample_into(&Array2::zeros((rows, layer.width())), KEY, &mut x);
+        let dense = layer.dense(&x);
+        let sums: Vec<f64> = dense.columns().into_iter().map(|c| c.sum()).collect();
+        let values = layer.values(&x);
+        let mean = values.mean().unwrap();
+        let squares = values.mapv(|v| (v - mean).powi(2)).sum();
+        let mut counts =
+            vec![0.0; if kind.has_frequencies() { kind.states().unwrap() as usize } else { 0 }];
+        for &v in values.iter().take(if counts.is_empty() { 0 } else { rows }) {
+            counts[v as usize] += 1.0;
+        }
+        let total = rows as f64;
+        let m =
+            Marginal { total, sums: &sums, mean, variance: squares / total, squares, counts: &counts };
+        let own: Vec<f64> = layer.params().column(0).to_vec();
+        for (what, params) in [("start", kind.start(&m)), ("base", kind.base(&m, &own))] {
+            let params = Array2::from_shape_vec(layer.params().dim(), params).unwrap();
+            let fitted = Layer::with_params(kind, params).unwrap();
+            let mut of_unit = Array2::zeros((1, layer.width()));
+            fitted.mean_into(&Array2::zeros((1, layer.width())), &mut of_unit);
+            for (j, &found) in of_unit.iter().enumerate() {
+                let wanted = sums[j] / total;
+                // The start of a ReLU unit is half a normal density with the second moment.
+                let tolerance = if kind.is_half_line() && what == "start" { 0.5 * wanted } else { 2e-3 };
+                assert!((found - wanted).abs() < tolerance, "{kind} {what}: {found} against {wanted}");
+            }
+        }
+    }
+}

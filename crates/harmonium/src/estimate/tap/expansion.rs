@@ -1,7 +1,7 @@
 //! Plefka's expansion of the free energy at given means, to third order in the weights.
 
 use crate::machine::{Parameters, clear_self};
-use crate::{Kind, Layer, Machine};
+use crate::{Layer, Machine};
 use ndarray::{Array2, Axis, Zip};
 
 /// The free energy of a machine at given means m, expanded in its weights:
@@ -143,7 +143,7 @@ impl<'m> Expansion<'m> {
         let average = |x: &Array2<f64>| x.mean_axis(Axis(0)).expect("at least one row");
         let mut out = Array2::zeros(layer.params().dim());
         out.row_mut(0).assign(&average(&means[l]));
-        if layer.kind() == Kind::Gaussian {
+        if layer.kind().is_normal() {
             let v = self.cumulants(l, means).v;
             let mut square = means[l].mapv(|m| m * m) + &v;
             for (c, powers) in self.machine.couplings().iter().zip(&self.powers) {
@@ -165,17 +165,12 @@ impl<'m> Expansion<'m> {
 
 /// V, V′, κ, κ′ from $V = a + bm + cm^2$.
 fn cumulants(layer: &Layer<f64>, means: &Array2<f64>) -> Cumulants {
-    let gamma = |j: usize| layer.params()[[1, j]];
-    let polynomial = |j: usize| match layer.kind() {
-        Kind::Spin => (1.0, 0.0, -1.0),
-        Kind::Gaussian => (1.0 / gamma(j), 0.0, 0.0),
-        Kind::Binomial { n } => (0.0, 1.0, -1.0 / f64::from(n)),
-        Kind::Poisson => (0.0, 1.0, 0.0),
-        _ => (0.0, 1.0, -1.0),
-    };
+    let own = own_parameters(layer);
+    let polynomial = |own: &Vec<f64>| layer.kind().variance_polynomial(own).expect(EXPANDED);
+    let polynomials: Vec<[f64; 3]> = own.iter().map(polynomial).collect();
     let of = |f: &dyn Fn(f64, f64, f64) -> f64| {
         Array2::from_shape_fn(means.dim(), |(r, j)| {
-            let (m, (a, b, c)) = (means[[r, j]], polynomial(j));
+            let (m, [a, b, c]) = (means[[r, j]], polynomials[j]);
             f(a + b * m + c * m * m, b + 2.0 * c * m, c)
         })
     };
@@ -189,19 +184,16 @@ fn cumulants(layer: &Layer<f64>, means: &Array2<f64>) -> Cumulants {
 
 /// The inputs that give the units these means: the inverse of the conditional mean.
 fn inputs_of(layer: &Layer<f64>, means: &Array2<f64>) -> Array2<f64> {
-    let theta = layer.params().row(0);
+    let own = own_parameters(layer);
     Array2::from_shape_fn(means.dim(), |(r, j)| {
         let m = means[[r, j]];
-        let field = match layer.kind() {
-            Kind::Spin => m.clamp(-1.0 + 1e-15, 1.0 - 1e-15).atanh(),
-            Kind::Gaussian => layer.params()[[1, j]] * m,
-            Kind::Potts { .. } | Kind::Poisson => m.max(f64::MIN_POSITIVE).ln(),
-            kind => {
-                let n = if let Kind::Binomial { n } = kind { f64::from(n) } else { 1.0 };
-                let p = (m / n).clamp(1e-300, 1.0 - 1e-16);
-                p.ln() - (-p).ln_1p()
-            }
-        };
-        field - theta[j]
+        layer.kind().field_of_mean(&own[j], m).expect(EXPANDED) - own[j][0]
     })
+}
+
+const EXPANDED: &str = "estimators are refused for other kinds";
+
+/// The parameters of each column.
+fn own_parameters(layer: &Layer<f64>) -> Vec<Vec<f64>> {
+    layer.params().columns().into_iter().map(|p| p.to_vec()).collect()
 }

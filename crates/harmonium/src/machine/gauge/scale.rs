@@ -2,7 +2,8 @@
 
 use super::rows_of;
 use crate::machine::{Machine, Role};
-use crate::{Error, Kind, Real, Result};
+use crate::units::Form;
+use crate::{Error, Real, Result};
 use ndarray::Array1;
 
 impl<T: Real> Machine<T> {
@@ -47,8 +48,8 @@ impl<T: Real> Machine<T> {
 
     fn check_rescale(&self, l: usize, s: &Array1<f64>) -> Result<()> {
         let (m, kind) = (&self.members()[l], self.layer(l).kind());
-        let why = match (kind, m.role) {
-            (Kind::Gaussian | Kind::Relu | Kind::Drelu, Role::Hidden) => None,
+        let why = match (kind.form(), m.role) {
+            (Form::Reals, Role::Hidden) => None,
             (_, Role::Hidden) => Some(format!("layer {} has {kind} units", m.name)),
             _ => Some(format!("layer {} is not hidden", m.name)),
         };

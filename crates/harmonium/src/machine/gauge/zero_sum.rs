@@ -2,7 +2,7 @@
 
 use super::{add_field, rows_of};
 use crate::machine::{Coupling, Machine};
-use crate::{Error, Kind, Real, Result};
+use crate::{Error, Real, Result};
 use ndarray::{Array1, Array2, ArrayViewMut2, Axis};
 
 impl<T: Real> Machine<T> {
@@ -56,7 +56,7 @@ impl<T: Real> Machine<T> {
     fn check_zero_sum(&self, l: usize) -> Result<usize> {
         let refuse = |why: String| Err(Error::Undefined { what: "the zero-sum gauge", why });
         let name = |l: usize| &self.members()[l].name;
-        let Kind::Potts { q } = self.layer(l).kind() else {
+        let Some(q) = self.layer(l).kind().one_hot() else {
             return refuse(format!("layer {} has {} units", name(l), self.layer(l).kind()));
         };
         let q = q as usize;
