@@ -7,6 +7,7 @@ import harmonium as hm
 import numpy as np
 import pytest
 from conftest import log_sum, log_weights, random_rbm, states
+from harmonium import _core
 
 
 @pytest.mark.parametrize("values", [(0, 1), (-1, 1)])
@@ -86,11 +87,7 @@ def test_equal_seeds_give_equal_samples_on_any_number_of_threads():
 
 
 def test_every_constructor_and_kind():
-    kinds = [
-        hm.Binary(3), hm.Spin(3), hm.Potts(3, 4), hm.Gaussian(3), hm.ReLU(3), hm.DReLU(3), hm.Binomial(3, 5), hm.Poisson(3),
-        hm.NegativeBinomial(3, 1.5, 20),
-        hm.Ordinal(3, 5),
-    ]  # fmt: skip
+    kinds = [hm.units(word, 3) for word, _, _ in _core.kinds()]
     for v in kinds:
         for h in (hm.Binary(2), hm.Spin(2), hm.Potts(2, 3), hm.Gaussian(2)):
             machine = hm.Machine.rbm(v, h)
@@ -268,3 +265,12 @@ def test_results_are_told_in_a_line():
     assert str(coins.log_z()) == "ln Z = 2.0794, 95 %: 2.0794 to 2.0794, exact (ln Z was enumerated)"
     found = str(coins.log_likelihood([[0, 1]] * 9))
     assert found.startswith("-1.3863 nats per row, 95 %: -1.3863 to -1.3863, exact")
+
+
+@pytest.mark.parametrize(("word", "name", "spec"), _core.kinds())
+def test_every_kind_of_unit_is_there(word, name, spec):
+    """A kind that the library has can be made, named, written and used here."""
+    layer = hm.units(word, 3)
+    assert layer._spec() == spec
+    assert str(layer) == f"3 {name}"
+    assert hm.Machine.rbm(layer, 2).layers["v"].kind == layer.kind

@@ -30,6 +30,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<evaluate::LogZ>()?;
     m.add_class::<evaluate::LogLikelihood>()?;
     m.add_class::<data::Table>()?;
+    m.add_function(wrap_pyfunction!(machine::kinds, m)?)?;
     m.add_function(wrap_pyfunction!(data::load_data, m)?)?;
     m.add_function(wrap_pyfunction!(data::read_columns, m)?)?;
     m.add_function(wrap_pyfunction!(data::pack_schema, m)?)?;

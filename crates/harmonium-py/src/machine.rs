@@ -357,3 +357,10 @@ fn free_energy(machine: &harmonium::Machine, data: &Data, beta: f64) -> Result<V
         other => other,
     }
 }
+
+/// Every kind of unit with small sizes: its word as a setting, its name, and its description in model files.
+#[pyfunction]
+pub(crate) fn kinds(py: Python<'_>) -> PyResult<Vec<(String, String, Bound<'_, PyAny>)>> {
+    let described = |kind: harmonium::Kind| Ok((kind.word(), kind.to_string(), to_python(py, &kind)?));
+    harmonium::Kind::ALL.into_iter().map(described).collect()
+}

@@ -3,7 +3,7 @@
 use crate::error::{raise, value};
 use harmonium::sample::purpose;
 use harmonium::units::Form;
-use harmonium::{Batch, Bits, Key, Layer};
+use harmonium::{Batch, Bits, Key, Layer, binary};
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
 use numpy::PyReadonlyArray2;
 use pyo3::prelude::*;
@@ -212,7 +212,7 @@ fn pack_row<S: Copy>(
 /// Words of bits that are 1 with the given probabilities: `times` draws of all rows, one draw after the other. `part` tells
 /// apart the parts of one array.
 pub(crate) fn draw(p: ArrayView2<'_, f32>, part: u64, times: u64, seed: u64) -> Vec<u64> {
-    let layer = Layer::<f32>::new(Kind::Binary, p.ncols());
+    let layer: Layer<f32> = binary(p.ncols());
     let logits = p.as_standard_layout().mapv(|p| {
         let p = f64::from(p.clamp(0.0, 1.0));
         (p / (1.0 - p)).ln() as f32

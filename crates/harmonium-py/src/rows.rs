@@ -154,7 +154,7 @@ impl Rows {
     fn values<'py>(&self, py: Python<'py>, layer: usize) -> PyResult<Bound<'py, PyAny>> {
         let batch = self.states().layer(layer).map_err(raise)?;
         Ok(match batch {
-            Batch::Bits(b) if self.kinds[layer] == Kind::Spin => {
+            Batch::Bits(b) if self.kinds[layer].lowest() < 0.0 => {
                 let spin = |(r, j)| if b.get(r, j) { 1i8 } else { -1 };
                 Array2::from_shape_fn((b.rows(), b.cols()), spin).into_pyarray(py).into_any()
             }

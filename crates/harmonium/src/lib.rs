@@ -78,7 +78,10 @@ pub use machine::{Coupling, Machine, Member, Parameters, Phase, Role, Tempered};
 pub use sample::{Chains, Clamp, Clamps};
 pub use states::{Batch, Bits, States};
 pub use train::Data;
-pub use units::{Kind, Layer, binary, binomial, drelu, gaussian, ordinal, poisson, potts, relu, spin};
+pub use units::{
+    Kind, Layer, binary, binomial, drelu, gaussian, negative_binomial, ordinal, poisson, potts, relu,
+    spin,
+};
 
 /// The code of the README, as tests.
 #[cfg(doctest)]

@@ -36,7 +36,9 @@ mod stats;
 pub(crate) use family::{Marginal, Square, Tail};
 pub use kind::{Domain, Form, Kind};
 pub use layer::Layer;
-pub use named::{binary, binomial, drelu, gaussian, ordinal, poisson, potts, relu, spin};
+pub use named::{
+    binary, binomial, drelu, gaussian, negative_binomial, ordinal, poisson, potts, relu, spin,
+};
 pub use ordinal::smoothed as smoothed_frequencies;
 
 use ndarray::Array2;

@@ -30,6 +30,8 @@ layers! {
     binomial(most: u32) => Kind::Binomial { n: most };
     /// `n` counts, Poisson.
     poisson() => Kind::Poisson;
+    /// `n` counts from 0 to `most` whose variance m + m²/r exceeds their mean m, with r = `shape`/16.
+    negative_binomial(shape: u32, most: u32) => Kind::NegativeBinomial { shape, n: most };
     /// `n` counts from 0 to `most` with frequencies of their own.
     ordinal(most: u32) => Kind::Ordinal { n: most };
 }
