@@ -43,8 +43,9 @@ pub fn settings<T: Real>(
         Some(budget) if free => Some(updates_within(budget, &params, machine, data, stopped)?),
         None if free && !hybrid => {
             let weights: usize = machine.couplings().iter().map(|c| c.w().len()).sum();
-            let small =
-                weights <= SMALL && has_only_bits(machine) && params.estimator != Some(Estimator::Exact);
+            // A run whose length is looked for by cross-validation is made several times.
+            let once = has_only_bits(machine) || !is_short_of_rows(machine, data);
+            let small = weights <= SMALL && once && params.estimator != Some(Estimator::Exact);
             Some(plan.updates().max(if small { PATIENT } else { 0 }))
         }
         _ => None,
