@@ -7,7 +7,8 @@ use crate::rows::Rows;
 use crate::work::{Link, run};
 use harmonium::estimate::Estimator;
 use harmonium::train::{
-    Control, Data, Event, Floor, Observer, Outcome, StopReason, TrainParams, Trainer, event_object,
+    Control, Data, Event, Floor, Hooks, Observer, Outcome, StopReason, TrainParams, Trainer,
+    event_object,
 };
 use harmonium::{Archive, Result};
 use pyo3::prelude::*;
@@ -193,8 +194,15 @@ impl<'a> Job<'a> {
         let params = harmonium::train::settings(params, machine, self.data, self.time_budget, &stopped)?;
         let mut watch = Listener { link };
         let machine = machine.clone();
-        let trainer =
-            harmonium::train::trainer(machine, params, self.data, pretrain, &mut watch, &stopped)?;
+        let trainer = harmonium::train::trainer(
+            machine,
+            params,
+            self.data,
+            pretrain,
+            Hooks::default(),
+            &mut watch,
+            &stopped,
+        )?;
         trainer.ok_or(harmonium::Error::Stopped { what: "training of the levels" })
     }
 }

@@ -2,7 +2,7 @@
 
 use super::mixing::Climb;
 use super::watch::Best;
-use super::{Control, Data, Event, Observer, TrainParams, Trainer};
+use super::{Control, Data, Event, Hooks, Observer, TrainParams, Trainer};
 use crate::{Archive, Batch, Error, Machine, Real, Result, Tensor};
 use ndarray::Array2;
 use std::path::{Path, PathBuf};
@@ -37,6 +37,7 @@ impl<'d, T: Real> Trainer<'d, T> {
         below("best", &|a| self.best.save(a));
         below("safe", &|a| self.safe.save(a));
         below("climb", &|a| self.climb.save(a));
+        below("own", &|a| self.hooks.save(a));
         archive
     }
 
@@ -45,6 +46,19 @@ impl<'d, T: Real> Trainer<'d, T> {
     /// # Errors
     /// A checkpoint of another format, machine or data.
     pub fn resume(machine: Machine<T>, data: &'d Data<T>, archive: &Archive) -> Result<Self> {
+        Self::resume_with(machine, data, archive, Hooks::default())
+    }
+
+    /// As [`resume`](Self::resume), with the own parts that the run had: closures are not in a checkpoint.
+    ///
+    /// # Errors
+    /// As for [`resume`](Self::resume); other own parts than the checkpoint names.
+    pub fn resume_with(
+        machine: Machine<T>,
+        data: &'d Data<T>,
+        archive: &Archive,
+        mut hooks: Hooks<'d, T>,
+    ) -> Result<Self> {
         match archive.u64s("version")?[..] {
             [VERSION] => {}
             ref other => {
@@ -52,8 +66,9 @@ impl<'d, T: Real> Trainer<'d, T> {
                 return Err(Error::value("version of the checkpoint", VERSION, got));
             }
         }
+        hooks.load(&archive.below("own"))?;
         let plan = params(archive)?.plan(&machine, data)?;
-        let mut run = Self::new(machine, plan, data)?;
+        let mut run = Self::with_hooks(machine, plan, data, hooks)?;
         let print = fingerprint(&run.data);
         if archive.u64s("data")? != [print] {
             let what = "training data";

@@ -1,7 +1,7 @@
 //! What keeps a run sound: updates are shortened before they cost the normalisation, and dropped when they cannot be kept.
 
 use super::{Event, Trainer};
-use crate::estimate::{Estimator, Verdict};
+use crate::estimate::Verdict;
 use crate::{Real, Result};
 
 /// A gradient this many times the usual one is not noise.
@@ -60,7 +60,7 @@ impl<T: Real> Trainer<'_, T> {
     /// Whether the gradient is the true one. Then a long one is no accident that other rows or other random numbers could
     /// mend, and near the optimum the usual one is so short that any step makes it many times longer.
     fn is_noiseless(&self) -> bool {
-        self.plan.estimator == Estimator::Exact && self.plan.batch == self.rows.len()
+        self.is_exact() && self.plan.batch == self.rows.len()
     }
 
     /// Drops the prepared update, lowers the rate and forgets momenta. The update's number is used up, so that the next
@@ -88,6 +88,9 @@ impl<T: Real> Trainer<'_, T> {
     pub(super) fn lower(&mut self, update: u64, why: String) -> Event {
         self.rate_factor *= 0.5;
         self.stepper.clear(self.plan.rate * self.rate_factor);
+        if let Some(rule) = &mut self.hooks.step_rule {
+            rule.clear();
+        }
         Event::Undone { update, why, rate_factor: self.rate_factor }
     }
 }

@@ -1,6 +1,6 @@
 //! A new run. Deep machines start from a stack of RBMs, each trained on the hidden states of the one below.
 
-use super::{Data, Init, Observer, Stack, TrainParams, Trainer};
+use super::{Data, Hooks, Init, Observer, Stack, TrainParams, Trainer};
 use crate::{Layer, Machine, Real, Result, Role};
 
 /// A run that has not made an update. With `pretrain` the levels of a deep machine are trained before it, which `watch`
@@ -13,6 +13,7 @@ pub fn trainer<'d, T: Real>(
     mut params: TrainParams,
     data: &'d Data<T>,
     pretrain: bool,
+    hooks: Hooks<'d, T>,
     watch: &mut dyn Observer<T>,
     stopped: &dyn Fn() -> bool,
 ) -> Result<Option<Trainer<'d, T>>> {
@@ -26,7 +27,7 @@ pub fn trainer<'d, T: Real>(
         params.init = Some(Init::Keep);
     }
     let plan = params.plan(&machine, data)?;
-    Ok(Some(Trainer::new(machine, plan, data)?))
+    Ok(Some(Trainer::with_hooks(machine, plan, data, hooks)?))
 }
 
 /// Whether a machine starts from its levels where nothing is said: a blank one with a chain of hidden layers above one

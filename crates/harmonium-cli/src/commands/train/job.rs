@@ -13,7 +13,7 @@ use crate::{data, picture};
 use harmonium::estimate::Estimator;
 use harmonium::io::Provenance;
 use harmonium::train::{
-    Data, Event, Floor, Metrics, Observer, StopReason, Trainer, Trajectory, settings, trainer,
+    Data, Event, Floor, Hooks, Metrics, Observer, StopReason, Trainer, Trajectory, settings, trainer,
 };
 use harmonium::{Archive, Machine, Role};
 use harmonium_data::{DataName, Dataset, Source, Table};
@@ -132,7 +132,7 @@ impl Job {
         let levels = self.machine.with_role(Role::Hidden).count();
         let mut watch = Levels { stop, quiet: common.quiet, levels, level: 0 };
         let (machine, params) = (self.machine.clone(), self.config.train.clone());
-        match trainer(machine, params, data, pretrain, &mut watch, &|| stop.asked())? {
+        match trainer(machine, params, data, pretrain, Hooks::default(), &mut watch, &|| stop.asked())? {
             Some(trainer) => Ok(trainer),
             None => {
                 if !common.quiet {
