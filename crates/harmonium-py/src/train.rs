@@ -77,7 +77,7 @@ pub(crate) fn plan<'py>(
         harmonium::train::settings(params, &machine.inner, &data.data, None, &|| link.stopped())
     })?;
     raised.map_or(Ok(()), Err)?;
-    to_python(py, &result.map_err(raise)?)
+    to_python(py, &result.map_err(raise)?.params())
 }
 
 type Trained = (Machine, Checkpoint, Py<PyAny>, Option<Py<PyAny>>);
@@ -191,12 +191,12 @@ impl<'a> Job<'a> {
         let (machine, params, stopped) = (self.machine, self.params.clone(), || link.stopped());
         let levels = harmonium::train::starts_from_levels(machine, &params);
         let pretrain = self.pretrain.unwrap_or(levels);
-        let params = harmonium::train::settings(params, machine, self.data, self.time_budget, &stopped)?;
+        let plan = harmonium::train::settings(params, machine, self.data, self.time_budget, &stopped)?;
         let mut watch = Listener { link };
         let machine = machine.clone();
         let trainer = harmonium::train::trainer(
             machine,
-            params,
+            plan,
             self.data,
             pretrain,
             Hooks::default(),

@@ -241,10 +241,11 @@ impl<'a, T: Real> Train<'a, T> {
                     params.estimator.get_or_insert(Estimator::Pcd { sweeps: None, chains: None });
                 }
                 // Own parts cannot be run twice, as a search for the length would.
-                if hooks.is_empty() {
-                    params = settings(params, machine, &data, seconds, &stopped)?;
-                }
-                trainer(machine.clone(), params, &data, pretrain, hooks, &mut watch, &stopped)?
+                let plan = match hooks.is_empty() {
+                    true => settings(params, machine, &data, seconds, &stopped)?,
+                    false => params.plan(machine, &data)?,
+                };
+                trainer(machine.clone(), plan, &data, pretrain, hooks, &mut watch, &stopped)?
                     .ok_or(Error::Stopped { what: "training of the levels" })?
             }
         };

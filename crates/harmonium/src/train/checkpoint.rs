@@ -2,9 +2,11 @@
 
 use super::mixing::Climb;
 use super::watch::Best;
-use super::{Control, Data, Event, Hooks, Observer, TrainParams, Trainer};
+use super::white::White;
+use super::{Control, Coordinates, Data, Event, Hooks, Observer, TrainParams, Trainer};
 use crate::{Archive, Batch, Error, Machine, Real, Result, Tensor};
 use ndarray::Array2;
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 /// Layout of a checkpoint; another number is refused.
@@ -54,7 +56,7 @@ impl<'d, T: Real> Trainer<'d, T> {
     /// # Errors
     /// As for [`resume`](Self::resume); other own parts than the checkpoint names.
     pub fn resume_with(
-        machine: Machine<T>,
+        mut machine: Machine<T>,
         data: &'d Data<T>,
         archive: &Archive,
         mut hooks: Hooks<'d, T>,
@@ -68,15 +70,18 @@ impl<'d, T: Real> Trainer<'d, T> {
         }
         hooks.load(&archive.below("own"))?;
         let plan = params(archive)?.plan(&machine, data)?;
-        let mut run = Self::with_hooks(machine, plan, data, hooks)?;
-        let print = fingerprint(&run.data);
-        if archive.u64s("data")? != [print] {
+        let white = White::new(&machine, data)?;
+        let data = white.as_ref().map_or(Cow::Borrowed(data), |w| Cow::Owned(w.data(data)));
+        if archive.u64s("data")? != [fingerprint(&data)] {
             let what = "training data";
             return Err(Error::value(what, "those of the checkpoint", "other data"));
         }
-        let name = if run.white.is_some() { "inside" } else { "machine" };
-        let parameters = archive.parameters(name, &run.machine.parameters())?;
-        run.machine.set_parameters(&parameters)?;
+        let name = if white.is_some() { "inside" } else { "machine" };
+        let parameters = archive.parameters(name, &machine.parameters())?;
+        machine.set_parameters(&parameters)?;
+        // Nothing is drawn that the checkpoint would replace.
+        let coordinates = Coordinates::blank(plan.form, &machine);
+        let mut run = Self::assemble(machine, plan, data, white, coordinates, hooks, false)?;
         run.estimator.load(&archive.below("estimator"))?;
         run.positive.load(&archive.below("positive"))?;
         run.coordinates.load(&archive.below("coordinates"))?;

@@ -88,7 +88,7 @@ impl<T: Real> Trainer<'_, T> {
         plan.updates = plan.updates.min(self.update + updates);
         plan.stop_after = plan.stop_after.min(plan.updates);
         let (batch, seed) = (plan.batch, plan.seed);
-        let setup = Setup { machine: &self.machine, data: self.data.states(), batch, seed };
+        let setup = Setup { machine: &self.machine, data: self.data.states(), batch, seed, draw: true };
         self.estimator = self.plan.estimator.build(&setup)?;
         self.stepper.clear(self.plan.rate * self.rate_factor);
         Ok(())

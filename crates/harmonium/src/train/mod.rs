@@ -30,7 +30,7 @@ mod white;
 pub use checkpoint::{Checkpoints, Trajectory, params as checkpoint_params};
 pub use coordinates::Coordinates;
 pub use data::Data;
-pub use defaults::settings;
+pub use defaults::{Draft, settings};
 pub use event::{Control, Evaluated, Event, Observer, Outcome, StopReason, Updated};
 pub use floor::Floor;
 pub use gradient::{Gradient, Reduce, Share};

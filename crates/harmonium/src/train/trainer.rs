@@ -10,7 +10,7 @@ use super::{
     StopReason, TrainPlan,
 };
 use crate::estimate::{Estimator, NegativePhase, Positive, Setup};
-use crate::{Machine, Real, Result};
+use crate::{Machine, Real, Result, States};
 use ndarray::Array2;
 use std::borrow::Cow;
 
@@ -38,6 +38,8 @@ pub struct Trainer<'d, T: Real = f32> {
     pub(super) machine: Machine<T>,
     /// The machine that the next update is written into.
     pub(super) next: Machine<T>,
+    /// How far the machine is from losing its normalisation.
+    pub(super) margin: Option<f64>,
     pub(super) positive: Positive<T>,
     pub(super) estimator: Box<dyn NegativePhase<T> + 'd>,
     /// The caller's own parts.
@@ -82,7 +84,7 @@ impl<'d, T: Real> Trainer<'d, T> {
         mut machine: Machine<T>,
         plan: TrainPlan,
         data: &'d Data<T>,
-        mut hooks: Hooks<'d, T>,
+        hooks: Hooks<'d, T>,
     ) -> Result<Self> {
         data.check(&machine)?;
         let white = White::new(&machine, data)?;
@@ -95,13 +97,27 @@ impl<'d, T: Real> Trainer<'d, T> {
                 super::init::low_rank(&mut machine, &data, directions, std, plan.seed)?;
             }
         }
-        let setup = Setup { machine: &machine, data: data.states(), batch: plan.batch, seed: plan.seed };
+        let coordinates = Coordinates::new(plan.form, &machine, &data)?;
+        Self::assemble(machine, plan, data, white, coordinates, hooks, true)
+    }
+
+    /// A run at update 0 of the given machine; with `draw` its chains are drawn, else a checkpoint brings them.
+    pub(super) fn assemble(
+        machine: Machine<T>,
+        plan: TrainPlan,
+        data: Cow<'d, Data<T>>,
+        white: Option<White>,
+        coordinates: Coordinates<T>,
+        mut hooks: Hooks<'d, T>,
+        draw: bool,
+    ) -> Result<Self> {
+        let (states, batch, seed) = (data.states(), plan.batch, plan.seed);
+        let setup = Setup { machine: &machine, data: states, batch, seed, draw };
         let estimator = match hooks.take_estimator() {
             Some(own) => own,
             None => plan.estimator.build(&setup)?,
         };
-        let positive = Positive::new(plan.positive, &machine, data.states(), data.known(), plan.seed)?;
-        let coordinates = Coordinates::new(plan.form, &machine, &data)?;
+        let positive = Positive::new(plan.positive, &machine, states, data.known(), seed, draw)?;
         let stepper =
             Stepper::new(plan.optimiser, plan.regulariser, plan.rate, plan.average > 0, &machine);
         let smoothing = super::init::smoothing(&machine, &data)?;
@@ -115,6 +131,7 @@ impl<'d, T: Real> Trainer<'d, T> {
             batch: (Vec::new(), Vec::new()),
             order: (u64::MAX, Vec::new()),
             next: machine.clone(),
+            margin: machine.margin(),
             plan,
             data,
             valid: None,
@@ -217,6 +234,17 @@ impl<'d, T: Real> Trainer<'d, T> {
     /// Whether the negative phase is enumerated, as far as the run knows: not of an own estimator.
     pub(super) fn is_exact(&self) -> bool {
         self.plan.estimator == Estimator::Exact && !self.hooks.has_estimator()
+    }
+
+    /// F of rows under the machine as it stands.
+    ///
+    /// # Errors
+    /// Rows that do not fit, or a machine whose F cannot be had.
+    pub fn free_energy(&self, rows: &States<T>) -> Result<Vec<f64>> {
+        match &self.white {
+            None => self.machine.free_energy(rows),
+            Some(_) => self.machine().free_energy(rows),
+        }
     }
 
     /// F of the estimator's persistent chains, where it has some and F can be had.

@@ -28,11 +28,12 @@ impl<T: Real> Trainer<'_, T> {
         self.next.inherit(&mut self.machine);
         let (old, new, own) = (&self.machine, &mut self.next, self.hooks.step_rule.as_deref_mut());
         let norms = self.stepper.apply(old, new, &mut source, step, own)?;
-        self.stay_normalisable();
-        if let Some(why) = self.validate_update(norms.gradient, norms.change)? {
+        let margin = self.stay_normalisable();
+        if let Some(why) = self.validate_update(norms, margin)? {
             return self.undo(update, why);
         }
         std::mem::swap(&mut self.machine, &mut self.next);
+        self.margin = margin;
         self.undone_in_a_row = 0;
         let slide = 1.0 / (update.min(100) as f64);
         self.usual_norm += slide * (norms.gradient - self.usual_norm);
