@@ -309,6 +309,6 @@ mod tests {
                 unsound += 1;
             }
         }
-        assert!(sound > 50 && unsound > 50, "{sound} and {unsound}");
+        assert!(sound > 30 && unsound > 30, "{sound} and {unsound}");
     }
 }
