@@ -1,7 +1,9 @@
 //! Students: blank machines trained as the command line would, with nothing said about settings.
 
 use crate::measure::{Clock, on_threads};
-use harmonium::train::{Control, Data, Event, StopReason, TrainParams, Trainer, settings, trainer};
+use harmonium::train::{
+    Control, Data, Event, Hooks, StopReason, TrainParams, Trainer, settings, trainer,
+};
 use harmonium::{Machine, Result, Role, States};
 
 /// A trained machine and how that went.
@@ -29,8 +31,8 @@ pub fn start(blank: &Machine, rows: &States<f32>) -> Result<Machine> {
     let data = Data::new(rows.clone());
     // The start does not depend on how long a run is, which would be found by cross-validation.
     let params = TrainParams { updates: Some(1), ..TrainParams::default() };
-    let params = settings(params, blank, &data, None, &|| false)?;
-    let run = Trainer::new(blank.clone(), params.plan(blank, &data)?, &data)?;
+    let plan = settings(params, blank, &data, None, &|| false)?;
+    let run = Trainer::new(blank.clone(), plan, &data)?;
     Ok(run.machine().clone())
 }
 
@@ -48,7 +50,7 @@ pub fn train(
     on_threads(1, || {
         let clock = Clock::start();
         let data = Data::new(rows.clone());
-        let params = settings(params, blank, &data, None, &|| false)?;
+        let plan = settings(params, blank, &data, None, &|| false)?;
         let deep = blank.with_role(Role::Hidden).count() > 1;
         let late = || limit.is_some_and(|limit| clock.seconds() > limit);
         let on_time = |_: &Event, _: &Trainer<'_, f32>| {
@@ -59,7 +61,7 @@ pub fn train(
             })
         };
         let mut levels = on_time;
-        let run = trainer(blank.clone(), params, &data, deep, &mut levels, &|| false)?;
+        let run = trainer(blank.clone(), plan, &data, deep, Hooks::default(), &mut levels, &|| false)?;
         let mut run = run.expect("nobody stops it");
         let mut undone = (0, String::new());
         let mut watch = |event: &Event, run: &Trainer<'_, f32>| {

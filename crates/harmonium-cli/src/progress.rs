@@ -113,8 +113,7 @@ impl Progress {
 
 impl Observer<f32> for Progress {
     fn on_event(&mut self, event: &Event, run: &Trainer<'_, f32>) -> Result<Control> {
-        let plan = run.plan();
-        let updates = plan.params().stop_after.unwrap_or(plan.updates()).min(plan.updates());
+        let updates = run.plan().stop_after();
         match event {
             Event::Started { update } => {
                 self.first = *update;
@@ -165,7 +164,7 @@ pub(crate) fn chain_gap(run: &Trainer<'_, f32>, data: &States) -> Option<f64> {
         (mean, (f.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n).sqrt())
     };
     let (chain, _) = moments(&run.chain_free_energies()?);
-    let (data, spread) = moments(&run.machine().free_energy(data).ok()?);
+    let (data, spread) = moments(&run.free_energy(data).ok()?);
     Some((chain - data) / spread.max(1e-9))
 }
 

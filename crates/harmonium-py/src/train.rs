@@ -7,7 +7,8 @@ use crate::rows::Rows;
 use crate::work::{Link, run};
 use harmonium::estimate::Estimator;
 use harmonium::train::{
-    Control, Data, Event, Floor, Observer, Outcome, StopReason, TrainParams, Trainer, event_object,
+    Control, Data, Event, Floor, Hooks, Observer, Outcome, StopReason, TrainParams, Trainer,
+    event_object,
 };
 use harmonium::{Archive, Result};
 use pyo3::prelude::*;
@@ -76,7 +77,7 @@ pub(crate) fn plan<'py>(
         harmonium::train::settings(params, &machine.inner, &data.data, None, &|| link.stopped())
     })?;
     raised.map_or(Ok(()), Err)?;
-    to_python(py, &result.map_err(raise)?)
+    to_python(py, &result.map_err(raise)?.params())
 }
 
 type Trained = (Machine, Checkpoint, Py<PyAny>, Option<Py<PyAny>>);
@@ -190,11 +191,18 @@ impl<'a> Job<'a> {
         let (machine, params, stopped) = (self.machine, self.params.clone(), || link.stopped());
         let levels = harmonium::train::starts_from_levels(machine, &params);
         let pretrain = self.pretrain.unwrap_or(levels);
-        let params = harmonium::train::settings(params, machine, self.data, self.time_budget, &stopped)?;
+        let plan = harmonium::train::settings(params, machine, self.data, self.time_budget, &stopped)?;
         let mut watch = Listener { link };
         let machine = machine.clone();
-        let trainer =
-            harmonium::train::trainer(machine, params, self.data, pretrain, &mut watch, &stopped)?;
+        let trainer = harmonium::train::trainer(
+            machine,
+            plan,
+            self.data,
+            pretrain,
+            Hooks::default(),
+            &mut watch,
+            &stopped,
+        )?;
         trainer.ok_or(harmonium::Error::Stopped { what: "training of the levels" })
     }
 }

@@ -2,7 +2,8 @@
 
 use harmonium::estimate::Estimator;
 use harmonium::train::{
-    Control, Event, Form, Init, Observer, TrainParams, Trainer, settings, starts_from_levels, trainer,
+    Control, Event, Form, Hooks, Init, Observer, TrainParams, Trainer, settings, starts_from_levels,
+    trainer,
 };
 use harmonium::{Kind, Machine};
 use harmonium_data::{ReadOptions, Table, read_csv};
@@ -81,7 +82,7 @@ fn settings_are_completed() {
     let choose = |config: MachineConfig, params: TrainParams, budget| {
         let (machine, layout, _) = made(config, &table);
         let data = layout.data(&machine, &table).unwrap();
-        settings(params, &machine, &data, budget, &|| false).unwrap()
+        settings(params, &machine, &data, budget, &|| false).unwrap().params()
     };
     let pcd = || Some(Estimator::Pcd { sweeps: Some(1), chains: Some(10) });
     let wish = TrainParams { estimator: pcd(), ..TrainParams::default() };
@@ -121,8 +122,9 @@ fn deep_machines_start_from_their_levels() {
     assert!(!starts_from_levels(&machine, &kept));
     let start = |pretrain, stopped: bool| {
         let mut heard = Heard(0);
+        let (plan, hooks) = (params.plan(&machine, &data).unwrap(), Hooks::default());
         let run =
-            trainer(machine.clone(), params.clone(), &data, pretrain, &mut heard, &|| stopped).unwrap();
+            trainer(machine.clone(), plan, &data, pretrain, hooks, &mut heard, &|| stopped).unwrap();
         (run.map(|run| run.machine().clone()), heard.0)
     };
     let (levels, heard) = start(true, false);

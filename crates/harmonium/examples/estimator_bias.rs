@@ -77,7 +77,9 @@ fn statistics(all: &[Vec<f64>], exact: &[f64]) -> [f64; 3] {
 /// Fresh copies of every estimator; no two of a deterministic one differ.
 fn build(machine: &Machine<f64>, data: &States<f64>) -> Result<Vec<Vec<Box<dyn NegativePhase<f64>>>>> {
     let number = |e: &Estimator| if ["tap", "pl"].contains(&e.name()) { 2 } else { COPIES };
-    let copy = |e: &Estimator, seed: u64| e.build(&Setup { machine, data, batch: data.rows(), seed });
+    let copy = |e: &Estimator, seed: u64| {
+        e.build(&Setup { machine, data, batch: data.rows(), seed, draw: true })
+    };
     let copies = |e: &Estimator| (0..number(e)).map(|seed| copy(e, seed as u64)).collect();
     estimators().iter().map(|(_, e, _)| copies(e)).collect()
 }

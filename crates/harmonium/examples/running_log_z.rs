@@ -35,7 +35,8 @@ fn train(estimator: &Estimator) -> Result<f64> {
     let rows = Array2::from_shape_fn((14, 9), |(r, i)| pixel(r, i) as f64);
     let data = machine.data(vec![machine.layer(0).batch(rows.view())?])?;
 
-    let mut phase = estimator.build(&Setup { machine: &machine, data: &data, batch: 14, seed: 1 })?;
+    let mut phase =
+        estimator.build(&Setup { machine: &machine, data: &data, batch: 14, seed: 1, draw: true })?;
     let (mut worst, mut rate) = (0.0_f64, 0.1);
     for update in 1..=UPDATES {
         let positive = machine.at(1.0).moments(&data, &[1], None)?;

@@ -25,7 +25,7 @@ fn data(machine: &Machine<f64>, rows: usize, seed: u64) -> States<f64> {
 }
 
 fn setup<'a, T: Real>(machine: &'a Machine<T>, data: &'a States<T>) -> Setup<'a, T> {
-    Setup { machine, data, batch: data.rows(), seed: 17 }
+    Setup { machine, data, batch: data.rows(), seed: 17, draw: true }
 }
 
 fn estimate<T: Real>(

@@ -6,7 +6,7 @@ use super::{
     Pl, Pt, PtParams, Ptt, PttParams, Tap, TapParams, Ucd, UcdParams,
 };
 use crate::sample::{Order, layer_key, purpose, sweep};
-use crate::{Batch, Clamps, Error, Key, Machine, Real, Result, Role, States};
+use crate::{Batch, Chains, Clamps, Error, Key, Machine, Real, Result, Role, States};
 use harmonium_kernels::Stream;
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
@@ -63,15 +63,34 @@ pub struct Setup<'a, T: Real> {
     pub batch: usize,
     /// The run's seed.
     pub seed: u64,
+    /// Whether the chains are to be drawn; else a checkpoint brings them, and they need their shape only.
+    pub draw: bool,
 }
 
 impl<T: Real> Setup<'_, T> {
+    /// Chains in equilibrium with an uncoupled machine.
+    pub(super) fn independent(
+        &self,
+        machine: &Machine<T>,
+        rows: usize,
+        seed: u64,
+        purpose: u32,
+    ) -> Result<Chains<T>> {
+        match self.draw {
+            true => Chains::independent(machine, rows, seed, purpose),
+            false => Ok(Chains::new(machine.zeros(rows), seed, purpose)),
+        }
+    }
+
     /// Chains that start at random rows of the data, their hidden layers drawn by a few clamped sweeps. Soft bits are
     /// probabilities here, from which bits are drawn.
     ///
     /// # Errors
     /// Whatever sampling may refuse.
     pub fn chains(&self, n: usize, purpose: u32) -> Result<States<T>> {
+        if !self.draw {
+            return Ok(self.machine.zeros(n));
+        }
         let key = |sweep| Key { seed: self.seed, purpose: purpose::INIT, block: purpose, sweep };
         let mut rng = Stream::new(key(0));
         let total = self.data.rows();
@@ -230,5 +249,38 @@ impl Estimator {
             Self::Jarzynski(params) => Box::new(Jarzynski::new(setup, params.clone())?),
             Self::Labels(params) => Box::new(Labels::new(setup, params)?),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Bits, Layer};
+
+    /// What a checkpoint brings is not drawn first.
+    #[test]
+    fn chains_of_a_resumed_run_are_not_drawn() {
+        let machine = Machine::<f32>::rbm(Layer::new(Kind::Binary, 5), Layer::new(Kind::Binary, 4));
+        let data = machine.data(vec![Batch::Bits(Bits::from_fn(9, 5, |_, _| true))]).unwrap();
+        let setup = |draw| Setup { machine: &machine, data: &data, batch: 9, seed: 1, draw };
+        let zeros = machine.zeros(9);
+        let mut with_chains = 0;
+        for estimator in Estimator::ALL.iter().filter(|e| e.obstacle(&machine).is_none()) {
+            // The replicas of tempering start apart from the data.
+            if matches!(estimator, Estimator::Ptt(_) | Estimator::Jarzynski(_)) {
+                continue;
+            }
+            let drawn = estimator.build(&setup(true)).unwrap();
+            let blank = estimator.build(&setup(false)).unwrap();
+            if let Some(chains) = drawn.chains() {
+                assert_ne!(*chains, zeros, "{}", estimator.name());
+                assert_eq!(*blank.chains().unwrap(), zeros, "{}", estimator.name());
+                with_chains += 1;
+            }
+        }
+        assert!(with_chains > 1, "{with_chains}");
+        let [drawn, blank] = [true, false]
+            .map(|draw| setup(draw).independent(&machine, 9, 1, 1).unwrap().states().clone());
+        assert!(drawn != zeros && blank == zeros);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Context, Info, NegativePhase};
 use crate::machine::Phase;
-use crate::{Archive, Real, Result, Role};
+use crate::{Real, Result, Role};
 
 /// $\langle t\rangle$ under the model itself; given each row's condition where the machine has one.
 #[derive(Clone, Copy, Debug, Default)]
@@ -27,11 +27,5 @@ impl<T: Real> NegativePhase<T> for Exact {
         }
         *out.parameters_mut() = exact.positive(&conditions, context.wts)?.cast();
         Ok(Info::default())
-    }
-
-    fn save(&self, _archive: &mut Archive) {}
-
-    fn load(&mut self, _archive: &Archive) -> Result<()> {
-        Ok(())
     }
 }

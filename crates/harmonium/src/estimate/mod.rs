@@ -97,14 +97,27 @@ pub trait NegativePhase<T: Real>: Send {
         Ok(Verdict::Accept)
     }
 
-    /// Puts everything that the next update depends on into `archive`.
-    fn save(&self, archive: &mut Archive);
+    /// Puts everything that the next update depends on into `archive`; an estimator without memory has nothing to put.
+    fn save(&self, _archive: &mut Archive) {}
 
     /// Takes it back; what follows is then bit-identical.
     ///
     /// # Errors
     /// An archive that does not hold it.
-    fn load(&mut self, archive: &Archive) -> Result<()>;
+    fn load(&mut self, _archive: &Archive) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// A closure that writes moments is an estimator without memory.
+impl<T: Real, F: FnMut(&Context<'_, T>, &mut Phase<T>) -> Result<Info> + Send> NegativePhase<T> for F {
+    fn name(&self) -> &'static str {
+        "own"
+    }
+
+    fn estimate(&mut self, context: &Context<'_, T>, out: &mut Phase<T>) -> Result<Info> {
+        self(context, out)
+    }
 }
 
 /// The layers whose conditional mean stands for a sample in the moments: hidden layers without lateral

@@ -100,7 +100,7 @@ pub struct Positive<T = f32> {
 
 impl<T: Real> Positive<T> {
     /// The positive phase over `data`. A bit of `known` (one matrix per layer that misses entries) is set
-    /// where the entry is given.
+    /// where the entry is given. Without `draw` the clamped chains have their shape only, for [`load`](Self::load).
     ///
     /// # Errors
     /// Whatever sampling may refuse.
@@ -110,6 +110,7 @@ impl<T: Real> Positive<T> {
         data: &States<T>,
         known: &[Option<Bits>],
         seed: u64,
+        draw: bool,
     ) -> Result<Self> {
         averaging.check(machine, known.iter().any(Option::is_some))?;
         let averaged = match averaging {
@@ -125,7 +126,7 @@ impl<T: Real> Positive<T> {
             }
             let clamps = positive.clamps(machine, None);
             let order = Order::new(machine);
-            for k in 0..10 {
+            for k in 0..if draw { 10 } else { 0 } {
                 let key = Key { seed, purpose: purpose::INIT, block: purpose::POSITIVE, sweep: k };
                 sweep(&machine.at(1.0), &order, &mut particles, &clamps, key)?;
             }

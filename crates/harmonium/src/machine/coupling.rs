@@ -10,13 +10,27 @@ use ndarray::Array2;
 /// `W` has a row per column of the dense form of layer `a` and a column per column of layer `b`. A lateral
 /// `U` is symmetric and couples no unit with itself. A mask, where there is one, says which weights may
 /// differ from zero.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Coupling<T = f32> {
     a: usize,
     b: usize,
     pub(super) w: Array2<T>,
     mask: Option<Bits>,
     pub(super) tables: Tables,
+}
+
+impl<T> Coupling<T> {
+    /// The two layers, smaller index first; equal for a lateral coupling.
+    pub fn ends(&self) -> (usize, usize) {
+        (self.a, self.b)
+    }
+}
+
+/// Tables follow from the weights.
+impl<T: PartialEq> PartialEq for Coupling<T> {
+    fn eq(&self, other: &Self) -> bool {
+        (self.ends(), &self.mask) == (other.ends(), &other.mask) && self.w == other.w
+    }
 }
 
 impl<T: Real> Coupling<T> {
@@ -54,10 +68,6 @@ impl<T: Real> Coupling<T> {
         Ok(self)
     }
 
-    /// The two layers, smaller index first; equal for a lateral coupling.
-    pub fn ends(&self) -> (usize, usize) {
-        (self.a, self.b)
-    }
     /// Whether it couples the units of one layer.
     pub fn is_lateral(&self) -> bool {
         self.a == self.b

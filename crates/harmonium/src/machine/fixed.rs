@@ -7,7 +7,7 @@ use harmonium_kernels::bits::BitMatrix;
 use harmonium_kernels::{Codes, fixed};
 use ndarray::Array2;
 use std::borrow::Cow;
-use std::sync::{Mutex, OnceLock};
+use std::sync::OnceLock;
 
 /// Fewest weights for which tables pay. Below, sampling is quick anyway, and small machines are the ones
 /// whose samples are held against exact enumeration: they get their weights unrounded.
@@ -23,13 +23,14 @@ fn side<T: Real>(layer: &Layer<T>) -> Option<fixed::Side> {
     }
 }
 
-/// The place of the prepared weights in a coupling: there are some for single precision with bits or codes at both ends.
-/// It is no part of the coupling's value: copies start empty and all places are equal.
+/// The weights of a coupling as sampling wants them: there are such tables for single precision with bits or codes at both
+/// ends. They belong to the coupling, which makes them when it is first sampled and drops them when a weight may change; an
+/// update, which writes all weights, takes them out and brings them back rewritten. Copies start empty.
 #[derive(Debug, Default)]
 pub(super) struct Tables {
     ready: OnceLock<Option<fixed::Coupling>>,
-    /// Tables of weights that have changed, kept for their memory.
-    stale: Mutex<Option<fixed::Coupling>>,
+    /// Memory for the tables of weights that are about to be written.
+    spare: Option<fixed::Coupling>,
 }
 
 impl Clone for Tables {
@@ -38,22 +39,15 @@ impl Clone for Tables {
     }
 }
 
-impl PartialEq for Tables {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
 impl Tables {
     /// To be called when a weight may change.
     pub(super) fn invalidate(&mut self) {
-        if let Some(Some(tables)) = self.ready.take() {
-            *self.stale_mut() = Some(tables);
-        }
+        self.ready.take();
     }
 
-    fn stale_mut(&mut self) -> &mut Option<fixed::Coupling> {
-        self.stale.get_mut().expect("no thread panics with the lock")
+    /// The tables themselves, of which there are none from now on.
+    fn take(&mut self) -> Option<fixed::Coupling> {
+        self.ready.take().flatten().or(self.spare.take())
     }
 
     fn get<T: Real>(&self, machine: &Machine<T>, c: &Coupling<T>) -> Option<&fixed::Coupling> {
@@ -64,8 +58,7 @@ impl Tables {
             }
             let (a, b) = (side(machine.layer(a))?, side(machine.layer(b))?);
             let w = T::as_f32(product::slice(c.w()))?;
-            let stale = self.stale.lock().expect("no thread panics with the lock").take();
-            let mut tables = stale.unwrap_or_else(|| fixed::Coupling::new(a, b));
+            let mut tables = fixed::Coupling::new(a, b);
             tables.refresh(w);
             Some(tables)
         };
@@ -77,20 +70,20 @@ impl<T: Real> Coupling<T> {
     /// The weights, all of which are about to be written, and tables that may follow them, to be given back
     /// by [`put_tables`](Self::put_tables).
     pub(crate) fn rewrite(&mut self) -> (&mut Array2<T>, Option<fixed::Coupling>) {
-        self.tables.invalidate();
-        let tables = self.tables.stale_mut().take();
+        let tables = self.tables.take();
         (&mut self.w, tables)
     }
 
-    /// Takes tables back, to which all strips of the present weights have been given if they have followed them.
+    /// Takes tables back, to which all strips of the present weights have been given if they have followed them; else they are
+    /// made from the weights.
     pub(crate) fn put_tables(&mut self, mut tables: fixed::Coupling, followed: bool) {
+        let w = T::as_f32(product::slice(&self.w)).expect("tables are for single precision");
         if followed {
-            let w = T::as_f32(product::slice(&self.w));
-            tables.rewritten(w.expect("tables are for single precision"));
-            self.tables.ready = OnceLock::from(Some(tables));
+            tables.rewritten(w)
         } else {
-            *self.tables.stale_mut() = Some(tables);
+            tables.refresh(w)
         }
+        self.tables.ready = OnceLock::from(Some(tables));
     }
 }
 
@@ -99,9 +92,9 @@ impl<T: Real> Machine<T> {
     /// shape that takes its place, so that one set stays in the cache of the processor.
     pub(crate) fn inherit(&mut self, other: &mut Self) {
         for (mine, theirs) in self.couplings.iter_mut().zip(&mut other.couplings) {
-            theirs.tables.invalidate();
-            if let Some(tables) = theirs.tables.stale_mut().take() {
-                *mine.tables.stale_mut() = Some(tables);
+            if let Some(tables) = theirs.tables.take() {
+                mine.tables.spare = Some(tables);
+                mine.tables.invalidate();
             }
         }
     }

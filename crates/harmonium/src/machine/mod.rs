@@ -24,6 +24,8 @@ pub use coupling::Coupling;
 pub(crate) use given::Given;
 pub(crate) use linear::{Decoupled, Linear, precision};
 pub(crate) use moments::clear_self;
+#[cfg(test)]
+pub(crate) use normalise::FACTORISATIONS;
 pub use parameters::Parameters;
 pub use phase::Phase;
 pub(crate) use rest::{Known, Pattern, Rest, put};

@@ -59,6 +59,16 @@ impl<T: Real> Chains<T> {
     /// A machine that cannot be normalised, clamps that do not fit, states that are not held.
     pub fn sweep(&mut self, model: &Tempered<'_, T>, clamps: &Clamps, n: usize) -> Result<()> {
         model.machine().check_normalisable()?;
+        self.sweep_checked(model, clamps, n)
+    }
+
+    /// As [`sweep`](Self::sweep), of a machine whose maker has checked it.
+    pub(crate) fn sweep_checked(
+        &mut self,
+        model: &Tempered<'_, T>,
+        clamps: &Clamps,
+        n: usize,
+    ) -> Result<()> {
         let order = Order::new(model.machine());
         for _ in 0..n {
             let key = Key { seed: self.seed, purpose: self.purpose, block: 0, sweep: self.sweeps + 1 };

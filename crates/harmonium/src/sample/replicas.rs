@@ -45,7 +45,7 @@ impl<T: Real> Replicas<T> {
         for _ in 0..n {
             for k in 0..self.ladder.betas().len() {
                 let beta = self.ladder.betas()[k];
-                self.ladder.replica_mut(k).sweep(&machine.at(beta), &self.clamps, 1)?;
+                self.ladder.replica_mut(k).sweep_checked(&machine.at(beta), &self.clamps, 1)?;
             }
             self.ladder.exchange(machine)?;
             if self.adapting > 0 {

@@ -90,7 +90,7 @@ impl<T: Real> Sampler<T> {
     pub fn sweep(&mut self, n: usize) -> Result<()> {
         match &mut self.source {
             Source::Exact(exactly) => exactly.draw(),
-            Source::Plain(chains) => chains.sweep(&self.machine.at(1.0), &self.clamps, n),
+            Source::Plain(chains) => chains.sweep_checked(&self.machine.at(1.0), &self.clamps, n),
             Source::Tempered(replicas) => replicas.sweep(&self.machine, n),
         }
     }

@@ -93,9 +93,10 @@ impl<T: Real> Tempering<T> {
     /// # Errors
     /// Whatever [`Chains::sweep`] refuses.
     pub fn sweep(&mut self, machine: &Machine<T>, n: usize) -> Result<()> {
+        machine.check_normalisable()?;
         let clamps = Clamps::none(machine);
         for (&beta, chains) in self.betas.iter().zip(&mut self.replicas) {
-            chains.sweep(&machine.at(beta), &clamps, n)?;
+            chains.sweep_checked(&machine.at(beta), &clamps, n)?;
         }
         Ok(())
     }

@@ -1,10 +1,10 @@
 //! The task of training.
 
 use super::IntoData;
-use crate::estimate::Estimator;
+use crate::estimate::{Estimator, NegativePhase};
 use crate::train::{
-    Control, Data, Event, Floor, Observer, Regulariser, StopReason, TrainParams, TrainPlan, Trainer,
-    settings, starts_from_levels, trainer,
+    Control, Data, Event, Floor, Gradient, Hooks, Observer, Reduce, Regulariser, StepRule, StopReason,
+    TrainParams, TrainPlan, Trainer, settings, starts_from_levels, trainer,
 };
 use crate::{Archive, Error, Machine, Real, Result};
 use std::borrow::Cow;
@@ -21,6 +21,7 @@ pub struct Train<'a, T: Real = f32> {
     pretrain: Option<bool>,
     resume: Option<&'a Archive>,
     observers: Vec<Box<dyn Observer<T> + 'a>>,
+    hooks: Hooks<'a, T>,
     stopped: Box<dyn Fn() -> bool + 'a>,
 }
 
@@ -53,6 +54,7 @@ impl<T: Real> Machine<T> {
             pretrain: None,
             resume: None,
             observers: Vec::new(),
+            hooks: Hooks::default(),
             stopped: Box::new(|| false),
         }
     }
@@ -114,6 +116,84 @@ impl<'a, T: Real> Train<'a, T> {
         self.pretrain = Some(pretrain);
         self
     }
+    /// The learning rate of each update, counted from 1, in place of rate and schedule.
+    ///
+    /// ```
+    /// # use harmonium::{Machine, binary};
+    /// # fn main() -> harmonium::Result<()> {
+    /// let x = ndarray::Array2::from_shape_fn((100, 4), |(r, j)| (r >> (j % 2)) & 1);
+    /// let mut rbm = Machine::rbm(binary(4), binary(2));
+    /// let warm_up = |update: u64| 0.05 * (update as f64 / 100.0).min(1.0);
+    /// rbm.train(&x).updates(300).rate_with(warm_up).run()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Updates that had to be undone still lower it. For this and the other own parts of a run: without a number of updates
+    /// the run has the default one, which is not chosen by cross-validation; a checkpoint does not hold closures, and a run
+    /// that is resumed must be given the same parts again or is refused.
+    pub fn rate_with(mut self, rate: impl FnMut(u64) -> f64 + Send + 'a) -> Self {
+        self.hooks = self.hooks.rate(rate);
+        self
+    }
+    /// How a gradient becomes a step, in place of the optimiser: the closure replaces the one by the other.
+    ///
+    /// ```
+    /// # use harmonium::{Machine, Parameters, binary};
+    /// # fn main() -> harmonium::Result<()> {
+    /// let x = ndarray::Array2::from_shape_fn((100, 4), |(r, j)| (r >> (j % 2)) & 1);
+    /// let mut rbm = Machine::rbm(binary(4), binary(2));
+    /// let sign = |gradient: &mut Parameters, rate: f64| {
+    ///     gradient.arrays_mut().for_each(|a| a.mapv_inplace(|g| rate as f32 * g.signum()));
+    /// };
+    /// rbm.train(&x).updates(300).rate(0.01).optimiser_with(sign).run()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// A rule with memory is a [`StepRule`], which can save it. Defaults that depend on the optimiser, as the rate, are still
+    /// those of the settings.
+    pub fn optimiser_with(mut self, rule: impl StepRule<T> + 'a) -> Self {
+        self.hooks = self.hooks.step_rule(rule);
+        self
+    }
+    /// An own estimator of the negative phase: a [`NegativePhase`], or a closure that writes the moments.
+    ///
+    /// ```
+    /// # use harmonium::estimate::{Context, Info};
+    /// # use harmonium::{Machine, Phase, binary};
+    /// # fn main() -> harmonium::Result<()> {
+    /// let x = ndarray::Array2::from_shape_fn((100, 4), |(r, j)| (r >> (j % 2)) & 1);
+    /// let mut rbm = Machine::rbm(binary(4), binary(2));
+    /// let enumerate = |context: &Context<'_, f32>, out: &mut Phase| {
+    ///     let moments = context.model.machine().exact().moments()?;
+    ///     *out.parameters_mut() = moments.stats.cast();
+    ///     Ok(Info::default())
+    /// };
+    /// rbm.train(&x).updates(300).estimator_with(enumerate).run()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Defaults that depend on the estimator, as the minibatch, are those of the estimator in the settings; where none is set,
+    /// of persistent chains.
+    pub fn estimator_with(mut self, estimator: impl NegativePhase<T> + 'a) -> Self {
+        self.hooks = self.hooks.estimator(estimator);
+        self
+    }
+    /// Sees the gradient of every update and may add to it: an observer or an own penalty.
+    pub fn gradient_with(
+        mut self,
+        f: impl FnMut(&mut Gradient<T>, &Machine<T>) -> Result<()> + Send + 'a,
+    ) -> Self {
+        self.hooks = self.hooks.gradient(f);
+        self
+    }
+    /// Adds the shares of other processes to every gradient.
+    pub fn reduce_with(mut self, reduce: impl Reduce<T> + 'a) -> Self {
+        self.hooks = self.hooks.reduce(reduce);
+        self
+    }
     /// Goes on from a checkpoint: settings are the checkpoint's.
     pub fn resume(mut self, checkpoint: &'a Archive) -> Self {
         self.resume = Some(checkpoint);
@@ -136,8 +216,8 @@ impl<'a, T: Real> Train<'a, T> {
     /// # Errors
     /// Rows or settings that do not fit the machine; whatever sampling or an observer may refuse.
     pub fn run(self) -> Result<Trained> {
-        let Self { machine, data, valid, params, budget, pretrain, resume, mut observers, stopped } =
-            self;
+        let Self { machine, data, valid, mut params, budget, pretrain, resume, .. } = self;
+        let Self { mut observers, hooks, stopped, .. } = self;
         machine.check()?;
         let (data, valid) = (data?, valid.transpose()?);
         let start = Instant::now();
@@ -154,11 +234,18 @@ impl<'a, T: Real> Train<'a, T> {
             })
         };
         let mut trainer = match resume {
-            Some(checkpoint) => Trainer::resume(machine.clone(), &data, checkpoint)?,
+            Some(checkpoint) => Trainer::resume_with(machine.clone(), &data, checkpoint, hooks)?,
             None => {
                 let pretrain = pretrain.unwrap_or_else(|| starts_from_levels(machine, &params));
-                let params = settings(params, machine, &data, seconds, &stopped)?;
-                trainer(machine.clone(), params, &data, pretrain, &mut watch, &stopped)?
+                if hooks.has_estimator() {
+                    params.estimator.get_or_insert(Estimator::Pcd { sweeps: None, chains: None });
+                }
+                // Own parts cannot be run twice, as a search for the length would.
+                let plan = match hooks.is_empty() {
+                    true => settings(params, machine, &data, seconds, &stopped)?,
+                    false => params.plan(machine, &data)?,
+                };
+                trainer(machine.clone(), plan, &data, pretrain, hooks, &mut watch, &stopped)?
                     .ok_or(Error::Stopped { what: "training of the levels" })?
             }
         };

@@ -2,9 +2,11 @@
 
 use super::mixing::Climb;
 use super::watch::Best;
-use super::{Control, Data, Event, Observer, TrainParams, Trainer};
+use super::white::White;
+use super::{Control, Coordinates, Data, Event, Hooks, Observer, TrainParams, Trainer};
 use crate::{Archive, Batch, Error, Machine, Real, Result, Tensor};
 use ndarray::Array2;
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 /// Layout of a checkpoint; another number is refused.
@@ -37,6 +39,7 @@ impl<'d, T: Real> Trainer<'d, T> {
         below("best", &|a| self.best.save(a));
         below("safe", &|a| self.safe.save(a));
         below("climb", &|a| self.climb.save(a));
+        below("own", &|a| self.hooks.save(a));
         archive
     }
 
@@ -45,6 +48,19 @@ impl<'d, T: Real> Trainer<'d, T> {
     /// # Errors
     /// A checkpoint of another format, machine or data.
     pub fn resume(machine: Machine<T>, data: &'d Data<T>, archive: &Archive) -> Result<Self> {
+        Self::resume_with(machine, data, archive, Hooks::default())
+    }
+
+    /// As [`resume`](Self::resume), with the own parts that the run had: closures are not in a checkpoint.
+    ///
+    /// # Errors
+    /// As for [`resume`](Self::resume); other own parts than the checkpoint names.
+    pub fn resume_with(
+        mut machine: Machine<T>,
+        data: &'d Data<T>,
+        archive: &Archive,
+        mut hooks: Hooks<'d, T>,
+    ) -> Result<Self> {
         match archive.u64s("version")?[..] {
             [VERSION] => {}
             ref other => {
@@ -52,16 +68,20 @@ impl<'d, T: Real> Trainer<'d, T> {
                 return Err(Error::value("version of the checkpoint", VERSION, got));
             }
         }
+        hooks.load(&archive.below("own"))?;
         let plan = params(archive)?.plan(&machine, data)?;
-        let mut run = Self::new(machine, plan, data)?;
-        let print = fingerprint(&run.data);
-        if archive.u64s("data")? != [print] {
+        let white = White::new(&machine, data)?;
+        let data = white.as_ref().map_or(Cow::Borrowed(data), |w| Cow::Owned(w.data(data)));
+        if archive.u64s("data")? != [fingerprint(&data)] {
             let what = "training data";
             return Err(Error::value(what, "those of the checkpoint", "other data"));
         }
-        let name = if run.white.is_some() { "inside" } else { "machine" };
-        let parameters = archive.parameters(name, &run.machine.parameters())?;
-        run.machine.set_parameters(&parameters)?;
+        let name = if white.is_some() { "inside" } else { "machine" };
+        let parameters = archive.parameters(name, &machine.parameters())?;
+        machine.set_parameters(&parameters)?;
+        // Nothing is drawn that the checkpoint would replace.
+        let coordinates = Coordinates::blank(plan.form, &machine);
+        let mut run = Self::assemble(machine, plan, data, white, coordinates, hooks, false)?;
         run.estimator.load(&archive.below("estimator"))?;
         run.positive.load(&archive.below("positive"))?;
         run.coordinates.load(&archive.below("coordinates"))?;

@@ -73,14 +73,7 @@ impl<T: Real> Coordinates<T> {
     /// # Errors
     /// Data that do not hold the visible layers.
     pub fn new(form: Form, machine: &Machine<T>, data: &Data<T>) -> Result<Self> {
-        let zeros = |l: usize| vec![T::zero(); machine.layer(l).width()];
-        let ones = |l: usize| vec![T::one(); machine.layer(l).width()];
-        let mut out = Self {
-            form,
-            centre: (0..machine.len()).map(zeros).collect(),
-            scale: (0..machine.len()).map(ones).collect(),
-            started: false,
-        };
+        let mut out = Self::blank(form, machine);
         if form != Form::Plain {
             for l in (0..machine.len()).filter(|&l| machine.role(l) != Role::Hidden) {
                 let m = Marginals::new(machine, data, l)?;
@@ -96,6 +89,12 @@ impl<T: Real> Coordinates<T> {
             }
         }
         Ok(out)
+    }
+
+    /// Offsets of 0 and scales of 1, for [`load`](Self::load).
+    pub(super) fn blank(form: Form, machine: &Machine<T>) -> Self {
+        let all = |x: T| (0..machine.len()).map(|l| vec![x; machine.layer(l).width()]).collect();
+        Self { form, centre: all(T::zero()), scale: all(T::one()), started: false }
     }
 
     /// The form.

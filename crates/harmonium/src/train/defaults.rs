@@ -1,7 +1,7 @@
 //! Settings of a run where nothing is said: estimator, rate and length by what the machine and its data are.
 
 use super::length::best_length;
-use super::{Data, Form as Coordinates, Init, Optimiser, TrainParams, Trainer};
+use super::{Data, Form as Coordinates, Init, Optimiser, TrainParams, TrainPlan, Trainer};
 use crate::estimate::{Estimator, LabelsParams};
 use crate::units::Form;
 use crate::{Machine, Real, Result, Role};
@@ -20,51 +20,80 @@ const FEW_BITS: usize = 1000;
 const FEW_ROWS: usize = 5000;
 const FEWEST: usize = 20;
 
-/// `params` with every unset field given its default. With a time budget in seconds and neither updates nor epochs set, as
-/// many updates as fit into it, which is measured; `stopped` ends the measurement.
+/// The plan of a run: `params` with every unset field given its default. With a time budget in seconds and neither updates nor
+/// epochs set, as many updates as fit into it, which is measured; `stopped` ends the measurement.
 ///
 /// # Errors
 /// Settings that do not fit the machine or the data.
 pub fn settings<T: Real>(
-    mut params: TrainParams,
+    params: TrainParams,
     machine: &Machine<T>,
     data: &Data<T>,
     time_budget: Option<f64>,
     stopped: &dyn Fn() -> bool,
-) -> Result<TrainParams> {
-    let free = params.updates.is_none() && params.epochs.is_none();
-    let hybrid = machine.class_layer().is_some() && params.estimator.is_none();
-    if hybrid {
-        tell_classes_apart(&mut params);
-    }
-    let plan = params.plan(machine, data)?;
-    params = plan.params();
-    let updates = match time_budget {
-        Some(budget) if free => Some(updates_within(budget, &params, machine, data, stopped)?),
-        None if free && !hybrid => {
-            let weights: usize = machine.couplings().iter().map(|c| c.w().len()).sum();
-            // A run whose length is looked for by cross-validation is made several times.
-            let once = has_only_bits(machine) || !is_short_of_rows(machine, data);
-            let small = weights <= SMALL && once && params.estimator != Some(Estimator::Exact);
-            Some(plan.updates().max(if small { PATIENT } else { 0 }))
+) -> Result<TrainPlan> {
+    Draft::new(params, machine, data)?.finish(machine, data, time_budget, stopped)
+}
+
+/// A plan whose length is still to be found where nothing is said of it, which may take longer than the run itself.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    plan: TrainPlan,
+    /// Whether nothing is said of the length.
+    free: bool,
+    /// Whether the machine is to tell classes apart because nothing else is said.
+    hybrid: bool,
+}
+
+impl Draft {
+    /// Checks settings and gives unset ones their defaults.
+    ///
+    /// # Errors
+    /// Settings that do not fit the machine or the data.
+    pub fn new<T: Real>(mut params: TrainParams, machine: &Machine<T>, data: &Data<T>) -> Result<Self> {
+        let free = params.updates.is_none() && params.epochs.is_none();
+        let hybrid = machine.class_layer().is_some() && params.estimator.is_none();
+        if hybrid {
+            tell_classes_apart(&mut params);
         }
-        _ => None,
-    };
-    if updates.is_some() {
-        params.updates = updates;
-        // These follow from the number of updates.
-        (params.average, params.evaluate_every) = (None, None);
-        params = params.plan(machine, data)?.params();
+        Ok(Self { plan: params.plan(machine, data)?, free, hybrid })
     }
-    if free && !hybrid && time_budget.is_none() && is_short_of_rows(machine, data) {
-        let length = best_length(&params, machine, data, stopped)?;
-        params.stop_after = length.filter(|&u| Some(u) < params.updates);
-        if length == Some(0) && params.init == (Some(Init::Data { std: STD })) {
-            // What is not trained needs no random weights, which only cost likelihood.
-            params.init = Some(Init::Data { std: 0.0 });
+
+    /// The plan, its length found as [`settings`] says.
+    ///
+    /// # Errors
+    /// Whatever an update may refuse.
+    pub fn finish<T: Real>(
+        self,
+        machine: &Machine<T>,
+        data: &Data<T>,
+        time_budget: Option<f64>,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<TrainPlan> {
+        let Self { mut plan, free, hybrid } = self;
+        if let (Some(budget), true) = (time_budget, free) {
+            let updates = updates_within(budget, &plan, machine, data, stopped)?;
+            return Ok(plan.with_updates(updates));
         }
+        if !free || hybrid {
+            return Ok(plan);
+        }
+        let weights: usize = machine.couplings().iter().map(|c| c.w().len()).sum();
+        // A run whose length is looked for by cross-validation is made several times.
+        let once = has_only_bits(machine) || !is_short_of_rows(machine, data);
+        let small = weights <= SMALL && once && plan.estimator != Estimator::Exact;
+        let updates = plan.updates.max(if small { PATIENT } else { 0 });
+        plan = plan.with_updates(updates);
+        if is_short_of_rows(machine, data) {
+            let length = best_length(&plan, machine, data, stopped)?;
+            plan.stop_after = length.map_or(updates, |length| length.min(updates));
+            if length == Some(0) && plan.init == (Init::Data { std: STD }) {
+                // What is not trained needs no random weights, which only cost likelihood.
+                plan.init = Init::Data { std: 0.0 };
+            }
+        }
+        Ok(plan)
     }
-    Ok(params)
 }
 
 /// Whether a run could overfit before it is over, and is short enough to be made several times: then its
@@ -100,13 +129,12 @@ fn tell_classes_apart(params: &mut TrainParams) {
 /// How many updates fit into a time: measured on updates that are thrown away.
 fn updates_within<T: Real>(
     budget: f64,
-    params: &TrainParams,
+    plan: &TrainPlan,
     machine: &Machine<T>,
     data: &Data<T>,
     stopped: &dyn Fn() -> bool,
 ) -> Result<u64> {
-    let params = TrainParams { evaluate_every: Some(0), ..params.clone() };
-    let mut trainer = Trainer::new(machine.clone(), params.plan(machine, data)?, data)?;
+    let mut trainer = Trainer::new(machine.clone(), plan.clone(), data)?;
     let (start, probe) = (Instant::now(), (0.05 * budget).min(3.0));
     let mut n = 0;
     while n < 3 || start.elapsed().as_secs_f64() < probe && !stopped() {
@@ -116,4 +144,27 @@ fn updates_within<T: Real>(
     let each = start.elapsed().as_secs_f64() / n as f64;
     // A tenth is left for evaluations, checkpoints and updates that grow slower as weights grow.
     Ok(((0.9 * budget / each) as u64).max(10))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::plan::PLANS;
+    use super::*;
+    use crate::{Batch, Bits, Kind, Layer};
+
+    /// Also where the length is found by cross-validation, whose runs follow from the plan.
+    #[test]
+    fn a_run_is_planned_once() {
+        let machine = Machine::<f32>::rbm(Layer::new(Kind::Binary, 4), Layer::new(Kind::Binary, 2));
+        let bits = Bits::from_fn(40, 4, |r, j| (r >> (j % 2)) & 1 == 1);
+        let data = Data::new(machine.data(vec![Batch::Bits(bits)]).unwrap());
+        for budget in [None, Some(1e-3)] {
+            PLANS.set(0);
+            let plan = settings(TrainParams::default(), &machine, &data, budget, &|| false).unwrap();
+            assert_eq!(PLANS.get(), 1);
+            // What is complete is its own plan.
+            assert_eq!(plan.params().plan(&machine, &data).unwrap(), plan);
+        }
+        assert!(is_short_of_rows(&machine, &data));
+    }
 }

@@ -1,7 +1,8 @@
 //! What keeps a run sound: updates are shortened before they cost the normalisation, and dropped when they cannot be kept.
 
+use super::optimise::Norms;
 use super::{Event, Trainer};
-use crate::estimate::{Estimator, Verdict};
+use crate::estimate::Verdict;
 use crate::{Real, Result};
 
 /// A gradient this many times the usual one is not noise.
@@ -23,21 +24,30 @@ impl<T: Real> Trainer<'_, T> {
     /// Shortens the prepared update until the next machine is normalisable with room to spare: no direction of coupled real
     /// units may lose more than three quarters of what holds it, nor come so near to nothing that rounding decides. Every
     /// machine on the way from one that is normalisable is so from some point on, and no update need ever be undone for it.
-    pub(super) fn stay_normalisable(&mut self) {
+    ///
+    /// How far the next machine is from losing its normalisation; `None` where no real units are coupled.
+    pub(super) fn stay_normalisable(&mut self) -> Option<f64> {
         for c in (0..self.next.couplings().len()).filter(|&c| self.machine.only_repels(c)) {
             self.next.coupling_mut(c).w_mut().mapv_inplace(|w| w.min(T::zero()));
         }
-        let Some(now) = self.machine.margin() else { return };
+        let now = self.margin?;
         for _ in 0..MOST_HALVINGS {
-            if self.next.margin().is_some_and(|next| next >= (0.25 * now).max(LEAST_MARGIN.min(now))) {
-                return;
+            let next = self.next.margin();
+            if next.is_some_and(|next| next >= (0.25 * now).max(LEAST_MARGIN.min(now))) {
+                return next;
             }
             self.next.move_halfway(&self.machine);
         }
+        self.next.margin()
     }
 
     /// What speaks against the update that has been prepared.
-    pub(super) fn validate_update(&mut self, gradient: f64, change: f64) -> Result<Option<String>> {
+    pub(super) fn validate_update(
+        &mut self,
+        norms: Norms,
+        margin: Option<f64>,
+    ) -> Result<Option<String>> {
+        let Norms { gradient, change } = norms;
         if !(gradient.is_finite() && change.is_finite()) {
             return Ok(Some("the update is not finite".into()));
         }
@@ -48,7 +58,12 @@ impl<T: Real> Trainer<'_, T> {
         if let Some(e) = self.next.members().iter().find_map(|m| m.layer.check().err()) {
             return Ok(Some(e.to_string()));
         }
-        if let Err(e) = self.next.check_normalisable() {
+        // A margin has been found by the factorisation that the whole check would repeat.
+        let sound = match margin {
+            Some(margin) if margin.is_nan() || margin <= 0.0 => self.next.check_normalisable(),
+            _ => self.next.check_poisson(),
+        };
+        if let Err(e) = sound {
             return Ok(Some(e.to_string()));
         }
         Ok(match self.estimator.updated(&self.machine, &self.next)? {
@@ -60,7 +75,7 @@ impl<T: Real> Trainer<'_, T> {
     /// Whether the gradient is the true one. Then a long one is no accident that other rows or other random numbers could
     /// mend, and near the optimum the usual one is so short that any step makes it many times longer.
     fn is_noiseless(&self) -> bool {
-        self.plan.estimator == Estimator::Exact && self.plan.batch == self.rows.len()
+        self.is_exact() && self.plan.batch == self.rows.len()
     }
 
     /// Drops the prepared update, lowers the rate and forgets momenta. The update's number is used up, so that the next
@@ -79,6 +94,7 @@ impl<T: Real> Trainer<'_, T> {
     pub(super) fn back_to_best(&mut self) -> Result<()> {
         if let Some(best) = self.best.parameters().cloned() {
             self.machine.set_parameters(&best)?;
+            self.margin = self.machine.margin();
             self.stepper.restart(&best);
         }
         Ok(())
@@ -88,6 +104,35 @@ impl<T: Real> Trainer<'_, T> {
     pub(super) fn lower(&mut self, update: u64, why: String) -> Event {
         self.rate_factor *= 0.5;
         self.stepper.clear(self.plan.rate * self.rate_factor);
+        if let Some(rule) = &mut self.hooks.step_rule {
+            rule.clear();
+        }
         Event::Undone { update, why, rate_factor: self.rate_factor }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Data, TrainParams, Trainer};
+    use crate::estimate::Estimator;
+    use crate::machine::FACTORISATIONS;
+    use crate::{Kind, Layer, Machine};
+    use ndarray::Array2;
+
+    /// The matrix of coupled reals is factorised once for each update, the halvings of long steps aside.
+    #[test]
+    fn normalisation_is_checked_once_for_each_update() {
+        let mut machine = Machine::<f64>::rbm(Layer::new(Kind::Gaussian, 6), Layer::new(Kind::Drelu, 3));
+        machine.coupling_mut(0).w_mut().fill(0.05);
+        let x = Array2::from_shape_fn((50, 6), |(r, j)| ((7 * r + 3 * j) as f64).sin());
+        let data = Data::new(machine.data(vec![crate::Batch::Reals(x)]).unwrap());
+        let estimator = Some(Estimator::Pcd { sweeps: Some(2), chains: Some(20) });
+        let params = TrainParams { estimator, rate: Some(1e-3), ..TrainParams::default() };
+        let plan = params.plan(&machine, &data).unwrap();
+        let mut trainer = Trainer::new(machine, plan, &data).unwrap();
+        FACTORISATIONS.set(0);
+        (0..10).for_each(|_| drop(trainer.update().unwrap()));
+        assert_eq!(FACTORISATIONS.get(), 10);
+        assert_eq!(trainer.margin, trainer.machine.margin());
     }
 }

@@ -1,6 +1,6 @@
 //! How long a run should be, seen on rows that it does not learn from.
 
-use super::{Control, Data, Event, Observer, StopReason, TrainParams, Trainer};
+use super::{Control, Data, Event, Observer, StopReason, TrainPlan, Trainer};
 use crate::estimate::Estimator;
 use crate::{Machine, Real, Result};
 
@@ -27,26 +27,26 @@ const PATIENCE: usize = 4;
 /// # Errors
 /// Settings that do not fit the machine or the data.
 pub(super) fn best_length<T: Real>(
-    params: &TrainParams,
+    plan: &TrainPlan,
     machine: &Machine<T>,
     data: &Data<T>,
     stopped: &dyn Fn() -> bool,
 ) -> Result<Option<u64>> {
-    let seed = params.seed.unwrap_or(0);
-    let order = shuffled(data.rows(), seed);
+    let order = shuffled(data.rows(), plan.seed);
     let mut curves: Vec<Vec<(u64, f64)>> = Vec::new();
-    let folds = folds(data.rows(), params.estimator == Some(Estimator::Exact));
+    let folds = folds(data.rows(), plan.estimator == Estimator::Exact);
     for fold in 0..folds {
         let part = |held: bool| -> Vec<usize> {
             let wanted = order.iter().enumerate().filter(|(i, _)| (i % folds == fold) == held);
             wanted.map(|(_, &r)| r).collect()
         };
         let (train, valid) = (data.select(&part(false)), data.select(&part(true)));
-        let mut plan = params.clone();
-        plan.batch = params.batch.map(|b| b.min(train.rows()));
-        plan.patience = None;
-        plan.evaluate_every = params.updates.map(|u| (u / EVALUATIONS).max(1));
-        let plan = plan.plan(machine, &train)?;
+        let plan = TrainPlan {
+            batch: plan.batch.min(train.positive_weight_rows().len()),
+            patience: 0,
+            evaluate_every: (plan.updates / EVALUATIONS).max(1),
+            ..plan.clone()
+        };
         let mut watch = Curve { points: Vec::new(), best: (f64::NEG_INFINITY, 0), stopped };
         let mut trainer = Trainer::new(machine.clone(), plan, &train)?.with_valid(&valid)?;
         trainer.run(&mut [&mut watch])?;
@@ -88,11 +88,7 @@ impl<T: Real> Observer<T> for Curve<'_> {
             if score > self.best.0 {
                 self.best = (score, self.points.len());
             }
-            let all = run
-                .plan()
-                .params()
-                .evaluate_every
-                .map_or(1, |every| run.plan().updates() / every.max(1));
+            let all = run.plan.updates / run.plan.evaluate_every.max(1);
             if (self.points.len() - self.best.1) * PATIENCE > all as usize {
                 return Ok(Control::Stop(StopReason::Requested(
                     "the held-out score no longer rises".into(),

@@ -57,7 +57,7 @@ impl<T: Real> Trainer<'_, T> {
     /// not mix. Only persistent chains whose sweeps are unset are replaced, and never those of bits.
     pub(super) fn check_mixing(&mut self, e: &Evaluated) -> Result<Option<Event>> {
         let open = matches!(self.plan.estimator, Estimator::Pcd { sweeps: None, .. });
-        if !open || only_bits(&self.machine) {
+        if !open || self.hooks.has_estimator() || only_bits(&self.machine) {
             return Ok(None);
         }
         // An evaluation enumerates only what is quick.
@@ -88,7 +88,7 @@ impl<T: Real> Trainer<'_, T> {
         plan.updates = plan.updates.min(self.update + updates);
         plan.stop_after = plan.stop_after.min(plan.updates);
         let (batch, seed) = (plan.batch, plan.seed);
-        let setup = Setup { machine: &self.machine, data: self.data.states(), batch, seed };
+        let setup = Setup { machine: &self.machine, data: self.data.states(), batch, seed, draw: true };
         self.estimator = self.plan.estimator.build(&setup)?;
         self.stepper.clear(self.plan.rate * self.rate_factor);
         Ok(())

@@ -5,12 +5,13 @@ mod rule;
 mod tiles;
 
 use super::coordinates::{Coordinates, linear_of, mean};
-use super::{Form, Optimiser, Regulariser};
-use crate::machine::{Parameters, Phase};
+use super::{Form, Gradient, Optimiser, Regulariser, StepRule};
+use crate::machine::Parameters;
 use crate::{Archive, Machine, Real, Result, Role};
 use ndarray::Array2;
 use pass::{Ends, Part, Pass, column_sums, finish, is_final};
 use rule::Rule;
+pub(super) use rule::Stage;
 use tiles::Written;
 
 /// Rows of weights that one task handles: fixed, so that sums do not depend on the number of threads.
@@ -69,6 +70,7 @@ pub(super) struct Step {
     pub(super) wt: f64,
     /// Part by which the average moves towards the parameters.
     pub(super) average: f64,
+    pub(super) stage: Stage,
 }
 
 /// Squared norms and the product with the gradient before.
@@ -78,10 +80,9 @@ pub(super) struct Norms {
     pub(super) change: f64,
 }
 
-/// The two phases and the coordinates.
-pub(super) struct Phases<'a, T: Real> {
-    pub(super) positive: &'a mut Phase<T>,
-    pub(super) negative: &'a mut Phase<T>,
+/// The gradient and the coordinates in which it is followed.
+pub(super) struct Source<'a, T: Real> {
+    pub(super) gradient: &'a mut Gradient<T>,
     pub(super) coordinates: &'a Coordinates<T>,
 }
 
@@ -129,29 +130,47 @@ impl<T: Real> Stepper<T> {
     }
 
     /// Writes the parameters of `old` plus the update into `new`. `old` enters the average, which an undone
-    /// update therefore leaves clean.
+    /// update therefore leaves clean. With an own rule the pass is made twice: to collect the gradient, and to apply the step.
     pub(super) fn apply(
         &mut self,
         old: &Machine<T>,
         new: &mut Machine<T>,
-        phases: &mut Phases<'_, T>,
+        source: &mut Source<'_, T>,
+        step: Step,
+        own: Option<&mut (dyn StepRule<T> + '_)>,
+    ) -> Result<Norms> {
+        self.since += 1;
+        let Some(own) = own else { return Ok(self.pass(old, new, source, step)) };
+        self.first.get_or_insert_with(|| old.zero_parameters()).fill(T::zero());
+        let collect = Step { average: 0.0, stage: Stage::Collect, ..step };
+        let gradient = self.pass(old, new, source, collect).gradient;
+        own.step(self.first.as_mut().expect("just made"), step.rate)?;
+        let change = self.pass(old, new, source, Step { stage: Stage::Apply, ..step }).change;
+        Ok(Norms { gradient, change })
+    }
+
+    /// One pass over all arrays.
+    fn pass(
+        &mut self,
+        old: &Machine<T>,
+        new: &mut Machine<T>,
+        source: &mut Source<'_, T>,
         step: Step,
     ) -> Norms {
-        self.since += 1;
         let mut norms = Norms::default();
         let mut work = std::mem::take(&mut self.work);
         work.differences.resize_with(old.len(), Vec::new);
         work.shifts.resize_with(old.len(), Vec::new);
         for l in 0..old.len() {
-            difference(old, phases, l, &mut work.differences[l]);
+            difference(old, source, l, &mut work.differences[l]);
             work.shifts[l].clear();
             work.shifts[l].resize(old.layer(l).width(), 0.0);
         }
         for c in 0..old.couplings().len() {
-            self.coupling(c, old, new, phases, step, &mut work, &mut norms);
+            self.coupling(c, old, new, source, step, &mut work, &mut norms);
         }
         for l in (0..old.len()).filter(|&l| old.role(l) != Role::Condition) {
-            self.layer(l, old, new, phases, step, &mut work, &mut norms);
+            self.layer(l, old, new, source, step, &mut work, &mut norms);
         }
         self.work = work;
         Norms { gradient: norms.gradient.sqrt(), change: norms.change.sqrt() }
@@ -163,7 +182,7 @@ impl<T: Real> Stepper<T> {
         c: usize,
         old: &Machine<T>,
         new: &mut Machine<T>,
-        phases: &mut Phases<'_, T>,
+        source: &mut Source<'_, T>,
         step: Step,
         work: &mut Work<T>,
         norms: &mut Norms,
@@ -171,7 +190,7 @@ impl<T: Real> Stepper<T> {
         let Work { differences, shifts, inverse, parts, .. } = work;
         let coupling = &old.couplings()[c];
         let (a, b) = coupling.ends();
-        let coordinates = phases.coordinates;
+        let coordinates = source.coordinates;
         let sums = (self.regulariser.l1b > 0.0).then(|| column_sums(coupling.w()));
         let array = old.len() + c;
         for (l, inverse) in [a, b].into_iter().zip(&mut *inverse) {
@@ -185,7 +204,7 @@ impl<T: Real> Stepper<T> {
                 difference: (&differences[a], &differences[b]),
                 column_sums: sums.as_deref(),
             },
-            rule: Rule::new(self.optimiser, self.rate_of(array, step.rate), self.since),
+            rule: self.rule(array, step),
             regulariser: self.regulariser,
             step,
             is_plain: coordinates.form() == Form::Plain,
@@ -199,7 +218,7 @@ impl<T: Real> Stepper<T> {
             second: self.second.as_mut().map(|p| &mut p.couplings[c]),
             average: self.average.as_mut().map(|p| &mut p.couplings[c]),
         };
-        let phases = (&mut *phases.positive, &mut *phases.negative);
+        let phases = (&mut source.gradient.positive, &mut source.gradient.negative);
         let (used, followed) = tiles::run(&pass, coupling.w(), phases, c, written, parts);
         let (mut product, mut before) = (0.0, 0.0);
         for part in &parts[..used] {
@@ -225,12 +244,13 @@ impl<T: Real> Stepper<T> {
         }
     }
 
-    /// The rate of one array: the run's, or what the cosine rule made of it.
-    fn rate_of(&self, array: usize, rate: f64) -> f64 {
-        match self.optimiser {
+    /// The rule for one array; its rate is the run's, or what the cosine rule made of it.
+    fn rule(&self, array: usize, step: Step) -> Rule<T> {
+        let rate = match self.optimiser {
             Optimiser::Cosine { .. } => self.rates[array],
-            _ => rate,
-        }
+            _ => step.rate,
+        };
+        Rule::new(self.optimiser, step.stage, rate, self.since)
     }
 
     /// The cosine rule, with the gradient just used: the rate it finds is for the next update, so that one
@@ -251,18 +271,18 @@ impl<T: Real> Stepper<T> {
         l: usize,
         old: &Machine<T>,
         new: &mut Machine<T>,
-        phases: &Phases<'_, T>,
+        source: &Source<'_, T>,
         step: Step,
         work: &mut Work<T>,
         norms: &mut Norms,
     ) {
-        let rule = Rule::new(self.optimiser, self.rate_of(l, step.rate), self.since);
+        let rule = self.rule(l, step);
         let kind = old.layer(l).kind();
         let theta = old.layer(l).params();
-        let (positive, negative) = (&phases.positive.layers()[l], &phases.negative.layers()[l]);
+        let (positive, negative) = source.gradient.layer(l);
         let (count, n) = theta.dim();
         let (mut product, mut before) = (0.0, 0.0);
-        let units = phases.coordinates.units(l, old);
+        let units = source.coordinates.units(l, old);
         let Work { shifts, delta, moved, .. } = work;
         let shifts = &shifts[l];
         // A θ moves with what its γ has moved: γ comes first.
@@ -360,9 +380,9 @@ impl<T: Real> Stepper<T> {
 }
 
 /// $\langle x\rangle_+ - \langle x\rangle_-$ of layer `l`.
-fn difference<T: Real>(machine: &Machine<T>, phases: &Phases<'_, T>, l: usize, out: &mut Vec<T>) {
+fn difference<T: Real>(machine: &Machine<T>, source: &Source<'_, T>, l: usize, out: &mut Vec<T>) {
     let kind = machine.layer(l).kind();
-    let (p, n) = (&phases.positive.layers()[l], &phases.negative.layers()[l]);
+    let (p, n) = source.gradient.layer(l);
     out.clear();
     out.extend((0..p.ncols()).map(|j| mean(kind, p, j) - mean(kind, n, j)));
 }

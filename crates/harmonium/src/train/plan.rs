@@ -43,12 +43,20 @@ pub struct TrainPlan {
     pub(super) patience: usize,
 }
 
+#[cfg(test)]
+thread_local! {
+    /// Plans made by this thread.
+    pub(super) static PLANS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
 impl TrainParams {
     /// Checks these settings for a machine and its data and chooses what they leave open.
     ///
     /// # Errors
     /// Names the field that is wrong; data that do not fit the machine; an estimator that does not apply.
     pub fn plan<T: Real>(&self, machine: &Machine<T>, data: &Data<T>) -> Result<TrainPlan> {
+        #[cfg(test)]
+        PLANS.with(|n| n.set(n.get() + 1));
         data.check(machine)?;
         machine.check_normalisable()?;
         self.check()?;
@@ -87,14 +95,14 @@ impl TrainParams {
             optimiser,
             rate,
             schedule: self.schedule.unwrap_or_default(),
-            average: self.average.unwrap_or(if full { 0 } else { (updates / 50).max(1) }),
+            average: self.average.unwrap_or(default_average(updates, full)),
             init: self.init.unwrap_or(match is_blank(machine) {
                 true => Init::Data { std: 0.01 },
                 false => Init::Keep,
             }),
             offset_rate: self.offset_rate.unwrap_or(0.01),
             regulariser: self.regulariser,
-            evaluate_every: self.evaluate_every.unwrap_or((updates / 100).max(1)),
+            evaluate_every: self.evaluate_every.unwrap_or(default_evaluate_every(updates)),
             evaluate_rows: self.evaluate_rows.unwrap_or(500),
             patience: self.patience.unwrap_or(0),
         })
@@ -186,6 +194,16 @@ impl TrainParams {
 }
 
 impl TrainPlan {
+    /// The same plan with another number of updates, and what follows from it by default.
+    pub(super) fn with_updates(mut self, updates: u64) -> Self {
+        let whole = self.stop_after == self.updates;
+        self.stop_after = if whole { updates } else { self.stop_after.min(updates) };
+        self.updates = updates;
+        self.average = default_average(updates, self.estimator == Estimator::Exact);
+        self.evaluate_every = default_evaluate_every(updates);
+        self
+    }
+
     /// The settings with every choice written out.
     pub fn params(&self) -> TrainParams {
         TrainParams {
@@ -260,6 +278,15 @@ fn default_updates(rows: usize, batch: usize, exact: bool, bits: bool) -> u64 {
     } else {
         epochs.clamp(20_000.0, 50_000.0) as u64
     }
+}
+
+/// A fiftieth of the run; exact gradients have no noise to average out.
+fn default_average(updates: u64, exact: bool) -> u64 {
+    if exact { 0 } else { (updates / 50).max(1) }
+}
+
+fn default_evaluate_every(updates: u64) -> u64 {
+    (updates / 100).max(1)
 }
 
 /// With enumeration the gradient has no noise but that of the minibatch: all rows at once leave none, as long as that is

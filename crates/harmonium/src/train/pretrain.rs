@@ -1,6 +1,6 @@
 //! A new run. Deep machines start from a stack of RBMs, each trained on the hidden states of the one below.
 
-use super::{Data, Init, Observer, Stack, TrainParams, Trainer};
+use super::{Data, Hooks, Init, Observer, Stack, TrainParams, TrainPlan, Trainer};
 use crate::{Layer, Machine, Real, Result, Role};
 
 /// A run that has not made an update. With `pretrain` the levels of a deep machine are trained before it, which `watch`
@@ -10,23 +10,23 @@ use crate::{Layer, Machine, Real, Result, Role};
 /// Settings or data that do not fit the machine.
 pub fn trainer<'d, T: Real>(
     mut machine: Machine<T>,
-    mut params: TrainParams,
+    mut plan: TrainPlan,
     data: &'d Data<T>,
     pretrain: bool,
+    hooks: Hooks<'d, T>,
     watch: &mut dyn Observer<T>,
     stopped: &dyn Fn() -> bool,
 ) -> Result<Option<Trainer<'d, T>>> {
     let complete = data.known().iter().all(Option::is_none);
     if pretrain && complete && has_levels(&machine) {
-        let updates = params.plan(&machine, data)?.updates();
-        levels(&mut machine, &params, updates, data, watch)?;
+        levels(&mut machine, &plan, data, watch)?;
         if stopped() {
             return Ok(None);
         }
-        params.init = Some(Init::Keep);
+        machine.check_normalisable()?;
+        plan.init = Init::Keep;
     }
-    let plan = params.plan(&machine, data)?;
-    Ok(Some(Trainer::new(machine, plan, data)?))
+    Ok(Some(Trainer::with_hooks(machine, plan, data, hooks)?))
 }
 
 /// Whether a machine starts from its levels where nothing is said: a blank one with a chain of hidden layers above one
@@ -47,17 +47,16 @@ fn has_levels<T: Real>(machine: &Machine<T>) -> bool {
 /// Puts the parameters of a trained stack into a deep machine; each level gets half as many updates as the whole.
 fn levels<T: Real>(
     machine: &mut Machine<T>,
-    params: &TrainParams,
-    updates: u64,
+    plan: &TrainPlan,
     data: &Data<T>,
     watch: &mut dyn Observer<T>,
 ) -> Result<()> {
     let visible = machine.layer(0).clone();
     let hidden: Vec<Layer<T>> = (1..machine.len()).map(|l| machine.layer(l).clone()).collect();
     let level = TrainParams {
-        seed: params.seed,
-        batch: params.batch,
-        updates: Some((updates / 2).max(1)),
+        seed: Some(plan.seed),
+        batch: Some(plan.batch),
+        updates: Some((plan.updates / 2).max(1)),
         evaluate_every: Some(0),
         ..TrainParams::default()
     };
@@ -68,7 +67,7 @@ fn levels<T: Real>(
         rows = rows.with_weights(wts.to_vec())?;
     }
     let stack = Stack::train(visible, &hidden, &level, &rows, &mut [watch])?;
-    let deep = stack.to_deep(&rows, params.seed.unwrap_or(0))?;
+    let deep = stack.to_deep(&rows, plan.seed)?;
     machine.set_parameters(&deep.parameters())?;
     Ok(())
 }

@@ -1,25 +1,21 @@
-//! The loop: minibatch, two phases, update, events.
+//! The loop: updates, evaluations, events.
 
 use super::evaluate::{Quality, annealed_likelihood, sample_rows};
 use super::mixing::Climb;
-use super::optimise::{Phases, Step, Stepper};
+use super::optimise::Stepper;
 use super::watch::{Best, Finding, Slack};
 use super::white::White;
 use super::{
-    Control, Coordinates, Data, Evaluated, Event, Floor, Init, Observer, Outcome, StopReason, TrainPlan,
-    Updated,
+    Control, Coordinates, Data, Evaluated, Event, Floor, Gradient, Hooks, Init, Observer, Outcome,
+    StopReason, TrainPlan,
 };
-use crate::estimate::{Context, Estimator, Info, NegativePhase, Positive, Setup};
-use crate::machine::Phase;
-use crate::sample::purpose;
-use crate::{Key, Machine, Real, Result};
-use harmonium_kernels::Stream;
+use crate::estimate::{Estimator, NegativePhase, Positive, Setup};
+use crate::{Machine, Real, Result, States};
 use ndarray::Array2;
-use rand::RngExt;
 use std::borrow::Cow;
 
 /// Updates between two steps of the averaged parameters.
-const AVERAGE_EVERY: u64 = 8;
+pub(super) const AVERAGE_EVERY: u64 = 8;
 
 /// Nats below independent columns at which modes must have been lost: a run begins at these, and an annealing of few chains is
 /// some tenths off.
@@ -42,20 +38,24 @@ pub struct Trainer<'d, T: Real = f32> {
     pub(super) machine: Machine<T>,
     /// The machine that the next update is written into.
     pub(super) next: Machine<T>,
+    /// How far the machine is from losing its normalisation.
+    pub(super) margin: Option<f64>,
     pub(super) positive: Positive<T>,
-    pub(super) estimator: Box<dyn NegativePhase<T>>,
+    pub(super) estimator: Box<dyn NegativePhase<T> + 'd>,
+    /// The caller's own parts.
+    pub(super) hooks: Hooks<'d, T>,
     pub(super) coordinates: Coordinates<T>,
     pub(super) stepper: Stepper<T>,
-    moments: (Phase<T>, Phase<T>),
+    pub(super) gradient: Gradient<T>,
     /// What is added to the positive moments of some layers.
-    smoothing: Vec<(usize, Array2<T>)>,
+    pub(super) smoothing: Vec<(usize, Array2<T>)>,
     /// Rows of positive weight, and the order of the present epoch.
     pub(super) rows: Vec<usize>,
-    order: (u64, Vec<usize>),
+    pub(super) order: (u64, Vec<usize>),
     /// The rows of the present minibatch and their weights.
-    batch: (Vec<usize>, Vec<f64>),
+    pub(super) batch: (Vec<usize>, Vec<f64>),
     /// Mean weight of the rows of positive weight, where rows have weights.
-    mean_weight: f64,
+    pub(super) mean_weight: f64,
     pub(super) update: u64,
     pub(super) rate_factor: f64,
     /// Sliding average of the gradient's norm.
@@ -72,7 +72,20 @@ impl<'d, T: Real> Trainer<'d, T> {
     ///
     /// # Errors
     /// Data that do not fit, or whatever the estimator's start may refuse.
-    pub fn new(mut machine: Machine<T>, plan: TrainPlan, data: &'d Data<T>) -> Result<Self> {
+    pub fn new(machine: Machine<T>, plan: TrainPlan, data: &'d Data<T>) -> Result<Self> {
+        Self::with_hooks(machine, plan, data, Hooks::default())
+    }
+
+    /// As [`new`](Self::new), with own parts.
+    ///
+    /// # Errors
+    /// As for [`new`](Self::new).
+    pub fn with_hooks(
+        mut machine: Machine<T>,
+        plan: TrainPlan,
+        data: &'d Data<T>,
+        hooks: Hooks<'d, T>,
+    ) -> Result<Self> {
         data.check(&machine)?;
         let white = White::new(&machine, data)?;
         let data = white.as_ref().map_or(Cow::Borrowed(data), |w| Cow::Owned(w.data(data)));
@@ -84,24 +97,41 @@ impl<'d, T: Real> Trainer<'d, T> {
                 super::init::low_rank(&mut machine, &data, directions, std, plan.seed)?;
             }
         }
-        let setup = Setup { machine: &machine, data: data.states(), batch: plan.batch, seed: plan.seed };
-        let estimator = plan.estimator.build(&setup)?;
-        let positive = Positive::new(plan.positive, &machine, data.states(), data.known(), plan.seed)?;
         let coordinates = Coordinates::new(plan.form, &machine, &data)?;
+        Self::assemble(machine, plan, data, white, coordinates, hooks, true)
+    }
+
+    /// A run at update 0 of the given machine; with `draw` its chains are drawn, else a checkpoint brings them.
+    pub(super) fn assemble(
+        machine: Machine<T>,
+        plan: TrainPlan,
+        data: Cow<'d, Data<T>>,
+        white: Option<White>,
+        coordinates: Coordinates<T>,
+        mut hooks: Hooks<'d, T>,
+        draw: bool,
+    ) -> Result<Self> {
+        let (states, batch, seed) = (data.states(), plan.batch, plan.seed);
+        let setup = Setup { machine: &machine, data: states, batch, seed, draw };
+        let estimator = match hooks.take_estimator() {
+            Some(own) => own,
+            None => plan.estimator.build(&setup)?,
+        };
+        let positive = Positive::new(plan.positive, &machine, states, data.known(), seed, draw)?;
         let stepper =
             Stepper::new(plan.optimiser, plan.regulariser, plan.rate, plan.average > 0, &machine);
-        let zeros = || Phase::new(&machine);
         let smoothing = super::init::smoothing(&machine, &data)?;
         let rows = data.positive_weight_rows();
         let all: f64 = data.wts().map_or(0.0, |w| w.iter().sum());
         Ok(Self {
             smoothing,
-            moments: (zeros(), zeros()),
+            gradient: Gradient::new(&machine),
             mean_weight: all / rows.len() as f64,
             rows,
             batch: (Vec::new(), Vec::new()),
             order: (u64::MAX, Vec::new()),
             next: machine.clone(),
+            margin: machine.margin(),
             plan,
             data,
             valid: None,
@@ -109,6 +139,7 @@ impl<'d, T: Real> Trainer<'d, T> {
             machine,
             positive,
             estimator,
+            hooks,
             coordinates,
             stepper,
             update: 0,
@@ -198,6 +229,22 @@ impl<'d, T: Real> Trainer<'d, T> {
     /// gave up did so at a machine that it could not use.
     fn prefers_best(&self) -> bool {
         self.valid.is_some() || self.gave_up() || self.best.is_below_start(0.0)
+    }
+
+    /// Whether the negative phase is enumerated, as far as the run knows: not of an own estimator.
+    pub(super) fn is_exact(&self) -> bool {
+        self.plan.estimator == Estimator::Exact && !self.hooks.has_estimator()
+    }
+
+    /// F of rows under the machine as it stands.
+    ///
+    /// # Errors
+    /// Rows that do not fit, or a machine whose F cannot be had.
+    pub fn free_energy(&self, rows: &States<T>) -> Result<Vec<f64>> {
+        match &self.white {
+            None => self.machine.free_energy(rows),
+            Some(_) => self.machine().free_energy(rows),
+        }
     }
 
     /// F of the estimator's persistent chains, where it has some and F can be had.
@@ -297,12 +344,14 @@ impl<'d, T: Real> Trainer<'d, T> {
             return Ok(Some(event));
         }
         let Some(score) = e.score else { return Ok(None) };
-        let parameters = self.averaged_inside().parameters();
         let likelihood =
             e.metrics.iter().any(|(name, x)| *name == "train_log_likelihood" && *x == score);
-        let climbs = self.plan.estimator == Estimator::Exact && likelihood;
+        let climbs = self.is_exact() && likelihood;
         let slack = if climbs { Slack::Narrow } else { Slack::Wide };
-        if self.best.see(score, e.update, slack, || parameters) != Finding::Collapsed {
+        let mut best = std::mem::replace(&mut self.best, Best::new());
+        let found = best.see(score, e.update, slack, || self.averaged_inside().parameters());
+        self.best = best;
+        if found != Finding::Collapsed {
             return Ok(None);
         }
         self.back_to_best()?;
@@ -319,117 +368,6 @@ impl<'d, T: Real> Trainer<'d, T> {
             }
         }
         Ok(stop)
-    }
-
-    /// One update.
-    ///
-    /// # Errors
-    /// Whatever sampling or enumeration may refuse.
-    pub fn update(&mut self) -> Result<Event> {
-        let update = self.update + 1;
-        self.select_minibatch(update);
-        let info = self.phases(update)?;
-        let step = self.step(update);
-        let rate = (self.plan.offset_rate * step.wt).min(1.0);
-        self.coordinates.follow(&self.machine, self.moments.0.layers(), rate);
-        let mut phases = Phases {
-            positive: &mut self.moments.0,
-            negative: &mut self.moments.1,
-            coordinates: &self.coordinates,
-        };
-        self.next.inherit(&mut self.machine);
-        let norms = self.stepper.apply(&self.machine, &mut self.next, &mut phases, step);
-        self.stay_normalisable();
-        if let Some(why) = self.validate_update(norms.gradient, norms.change)? {
-            return self.undo(update, why);
-        }
-        std::mem::swap(&mut self.machine, &mut self.next);
-        self.undone_in_a_row = 0;
-        let slide = 1.0 / (update.min(100) as f64);
-        self.usual_norm += slide * (norms.gradient - self.usual_norm);
-        self.update = update;
-        Ok(Event::Updated(Updated {
-            update,
-            epoch: self.epoch(),
-            rate: step.rate,
-            gradient_norm: norms.gradient,
-            update_norm: norms.change,
-            metrics: info.metrics,
-        }))
-    }
-
-    /// Both phases of the minibatch, into the moments. This is the only place that makes the view of the
-    /// model that sampling and averaging go through.
-    fn phases(&mut self, update: u64) -> Result<Info> {
-        let model = self.machine.at(1.0);
-        let rows = &self.batch.0;
-        let wts = self.data.wts().map(|_| &self.batch.1[..]);
-        let seed = self.plan.seed;
-        let all = self.data.states();
-        let (positive, negative) = (&mut self.moments.0, &mut self.moments.1);
-        let batch = self.positive.estimate(&model, all, rows, wts, seed, update, positive)?;
-        for (l, gap) in &self.smoothing {
-            *positive.layer_mut(*l) += gap;
-        }
-        let context = Context { model: &model, data: batch, wts, positive, seed, update };
-        self.estimator.estimate(&context, negative)
-    }
-
-    fn step(&self, update: u64) -> Step {
-        let done = (update - 1) as f64 / self.plan.updates as f64;
-        // The gradient of Σ wt·ln p needs each minibatch to count by its weight.
-        let wt = self.data.wts().map_or(1.0, |_| {
-            let w = &self.batch.1;
-            w.iter().sum::<f64>() / w.len() as f64 / self.mean_weight
-        });
-        Step {
-            rate: self.plan.rate * self.plan.schedule.factor(done) * self.rate_factor,
-            wt,
-            average: self.average_step(update),
-        }
-    }
-
-    /// How far the average moves: it is touched every [`AVERAGE_EVERY`] updates only, for it costs a pass
-    /// over the parameters, and is a plain mean until as many updates are done as it spans.
-    fn average_step(&self, update: u64) -> f64 {
-        if self.plan.average == 0 || !update.is_multiple_of(AVERAGE_EVERY) {
-            return 0.0;
-        }
-        let every = AVERAGE_EVERY as f64;
-        (every / self.plan.average as f64).max(every / update as f64).min(1.0)
-    }
-
-    /// The rows of a minibatch: the data in one random order after another, cut into equal pieces.
-    fn select_minibatch(&mut self, update: u64) {
-        let (n, batch) = (self.rows.len() as u64, self.plan.batch as u64);
-        self.batch.0.clear();
-        if n == batch {
-            self.batch.0.extend_from_slice(&self.rows);
-        } else {
-            let first = (update - 1) * batch;
-            for p in first..first + batch {
-                if self.order.0 != p / n {
-                    self.shuffle(p / n);
-                }
-                self.batch.0.push(self.order.1[(p % n) as usize]);
-            }
-        }
-        if let Some(wts) = self.data.wts() {
-            self.batch.1.clear();
-            self.batch.1.extend(self.batch.0.iter().map(|&r| wts[r]));
-        }
-    }
-
-    /// Puts the rows into the order of an epoch.
-    fn shuffle(&mut self, epoch: u64) {
-        let key = Key { seed: self.plan.seed, purpose: purpose::DATA, block: 0, sweep: epoch };
-        let mut rng = Stream::new(key);
-        let (number, order) = &mut self.order;
-        *number = epoch;
-        order.clone_from(&self.rows);
-        for i in (1..order.len()).rev() {
-            order.swap(i, rng.random_range(0..=i));
-        }
     }
 
     /// How good the model is: of the averaged parameters, on a fixed selection of rows.

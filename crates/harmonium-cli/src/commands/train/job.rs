@@ -13,7 +13,8 @@ use crate::{data, picture};
 use harmonium::estimate::Estimator;
 use harmonium::io::Provenance;
 use harmonium::train::{
-    Data, Event, Floor, Metrics, Observer, StopReason, Trainer, Trajectory, settings, trainer,
+    Data, Draft, Event, Floor, Hooks, Metrics, Observer, StopReason, TrainPlan, Trainer, Trajectory,
+    trainer,
 };
 use harmonium::{Archive, Machine, Role};
 use harmonium_data::{DataName, Dataset, Source, Table};
@@ -45,7 +46,13 @@ pub(super) struct Job {
     /// Independent columns with the marginals of the training rows; none where the machine learns to tell classes apart, which
     /// is no model of the rows.
     floor: Option<Floor>,
-    checkpoint: Option<Archive>,
+    start: Start,
+}
+
+/// What a run starts from.
+enum Start {
+    Plan(TrainPlan),
+    Checkpoint(Archive),
 }
 
 impl Job {
@@ -65,15 +72,17 @@ impl Job {
             false
         };
         // Settings are validated before anything is written, and the output folder before the search for the length.
-        config.train.plan(&machine, &data)?;
+        let draft = Draft::new(config.train, &machine, &data)?;
         run.create(common.force)?;
-        config.train = settings(config.train, &machine, &data, config.run.time_budget, &never_stop)?;
+        let plan = draft.finish(&machine, &data, config.run.time_budget, &never_stop)?;
+        config.train = plan.params();
         if let Some(train) = input {
             keep_input(&mut config, &train, set.test.as_ref(), &run)?;
         }
         run::write(&run.config(), true, config.text()?.as_bytes())?;
         let floor = floor(&config, &machine, &data)?;
-        Ok(Self { config, run, set, data, machine, layout, floor, checkpoint: None })
+        let start = Start::Plan(plan);
+        Ok(Self { config, run, set, data, machine, layout, floor, start })
     }
 
     /// A run that goes on.
@@ -83,12 +92,12 @@ impl Job {
         let (machine, layout) = machine_for(&mut config.machine, &set.train)?;
         let data = layout.take_data(&machine, &mut set.train)?;
         let path = Keeper::path(&run);
-        let checkpoint = match path.is_file() {
-            true => Some(Archive::load(&path).context("the checkpoint of this run")?),
-            false => None,
+        let start = match path.is_file() {
+            true => Start::Checkpoint(Archive::load(&path).context("the checkpoint of this run")?),
+            false => Start::Plan(config.train.plan(&machine, &data)?),
         };
         let floor = floor(&config, &machine, &data)?;
-        Ok(Self { config, run, set, data, machine, layout, floor, checkpoint })
+        Ok(Self { config, run, set, data, machine, layout, floor, start })
     }
 
     /// Trains, evaluates, tells.
@@ -97,11 +106,11 @@ impl Job {
         let data = &self.data;
         let valid = self.set.valid.as_ref().map(|t| self.layout.data(&self.machine, t)).transpose()?;
         let stop = Stop::listen()?;
-        let mut trainer = match &self.checkpoint {
-            Some(archive) => {
+        let mut trainer = match &self.start {
+            Start::Checkpoint(archive) => {
                 Trainer::resume(self.machine.clone(), data, archive).context(self.run.dir.display())?
             }
-            None => self.start(data, &stop, common)?,
+            Start::Plan(plan) => self.start(plan, data, &stop, common)?,
         };
         if let Some(valid) = &valid {
             trainer = trainer.with_valid(valid)?;
@@ -127,12 +136,18 @@ impl Job {
     }
 
     /// The first moment of a run; deep machines have their levels trained before it.
-    fn start<'d>(&self, data: &'d Data, stop: &Stop, common: &Common) -> Result<Trainer<'d, f32>> {
+    fn start<'d>(
+        &self,
+        plan: &TrainPlan,
+        data: &'d Data,
+        stop: &Stop,
+        common: &Common,
+    ) -> Result<Trainer<'d, f32>> {
         let pretrain = self.config.machine.pretrain == Some(true);
         let levels = self.machine.with_role(Role::Hidden).count();
         let mut watch = Levels { stop, quiet: common.quiet, levels, level: 0 };
-        let (machine, params) = (self.machine.clone(), self.config.train.clone());
-        match trainer(machine, params, data, pretrain, &mut watch, &|| stop.asked())? {
+        let (machine, plan) = (self.machine.clone(), plan.clone());
+        match trainer(machine, plan, data, pretrain, Hooks::default(), &mut watch, &|| stop.asked())? {
             Some(trainer) => Ok(trainer),
             None => {
                 if !common.quiet {
@@ -168,7 +183,7 @@ impl Job {
             saved: Instant::now(),
             provenance,
         };
-        let last = trainer.plan().params().stop_after.unwrap_or(updates).min(updates);
+        let last = trainer.plan().stop_after();
         let mut progress = Progress::new(common.quiet, last, data.states());
         let outcome = match keep {
             0 => trainer.run(&mut [&mut metrics, &mut progress, &mut keeper]),

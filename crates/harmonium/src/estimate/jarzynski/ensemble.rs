@@ -19,9 +19,9 @@ pub(super) struct Ensemble<T: Real> {
 
 impl<T: Real> Ensemble<T> {
     /// Chains in equilibrium with an uncoupled machine whose ln Z is given.
-    pub(super) fn new(machine: &Machine<T>, rows: usize, seed: u64, log_z: f64) -> Result<Self> {
-        let chains = Chains::independent(machine, rows, seed, purpose::NEGATIVE)?;
-        Ok(Self { chains, log_wts: vec![0.0; rows], folded: log_z, seed, resamplings: 0 })
+    pub(super) fn new(chains: Chains<T>, seed: u64, log_z: f64) -> Self {
+        let log_wts = vec![0.0; chains.states().rows()];
+        Self { chains, log_wts, folded: log_z, seed, resamplings: 0 }
     }
 
     /// ln Z at the last resampling plus $\ln\langle e^A\rangle$.

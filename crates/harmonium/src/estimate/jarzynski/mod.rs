@@ -76,7 +76,8 @@ impl<T: Real> Jarzynski<T> {
         let ensemble = |rows: usize, block: u32| {
             // The two ensembles have streams of their own.
             let key = Key { seed: setup.seed, purpose: purpose::NEGATIVE, block, sweep: 0 };
-            Ensemble::new(&reference, rows, key.hash(), log_z)
+            let chains = setup.independent(&reference, rows, key.hash(), purpose::NEGATIVE)?;
+            Ok(Ensemble::new(chains, key.hash(), log_z))
         };
         let witnesses = ensemble(params.witnesses.unwrap_or(n.div_ceil(2)).max(1), 1)?;
         Ok(Self { params, chains: ensemble(n, 0)?, witnesses, reference })

@@ -1,6 +1,6 @@
 //! The arithmetic of an update of weights: gradient, penalties, optimiser, average.
 
-use super::rule::{Rule, adam, cosine, momentum, nesterov};
+use super::rule::{Rule, adam, collect, cosine, momentum, nesterov};
 use super::{Regulariser, Step};
 use crate::Real;
 use harmonium_kernels::fixed;
@@ -186,6 +186,10 @@ impl<T: Real> Pass<'_, T> {
                 self.each::<N, 0, false, true>(piece, at, first, place, part, |_, g, _, _| rate * g);
             }
             Rule::Sgd { rate } => by!(0, |_, g, _, _| rate * g),
+            Rule::Collect => by!(1, |_, g, m, _| collect(g, m)),
+            Rule::Apply => {
+                self.each::<N, 1, false, false>(piece, at, first, place, part, |_, _, m, _| *m);
+            }
             Rule::Momentum { rate, mu } => by!(1, |_, g, m, _| momentum(rate, mu, g, m)),
             Rule::Nesterov { rate, mu } => by!(1, |_, g, m, _| nesterov(rate, mu, g, m)),
             Rule::Adam(a) => by!(2, |_, g, m, s| adam(a, g, m, s)),

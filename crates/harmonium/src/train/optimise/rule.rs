@@ -3,8 +3,21 @@
 use super::Optimiser;
 use crate::Real;
 
-/// An [`Optimiser`] with its numbers for the present update.
+/// What a pass over the arrays does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::train) enum Stage {
+    /// Gradient, optimiser and step at once.
+    Fused,
+    /// The gradient, into the first vector; the parameters stay.
+    Collect,
+    /// The step that stands in the first vector.
+    Apply,
+}
+
+/// An [`Optimiser`] with its numbers for the present update, or a [`Stage`] of an own rule.
 pub(super) enum Rule<T> {
+    Collect,
+    Apply,
     Sgd { rate: T },
     Momentum { rate: T, mu: T },
     Nesterov { rate: T, mu: T },
@@ -27,6 +40,12 @@ pub(super) struct Adam<T> {
 pub(super) type Memory<'a, T> = (&'a mut T, &'a mut T);
 
 // Each takes one number of the gradient and what the optimiser remembers of it.
+
+#[inline(always)]
+pub(super) fn collect<T: Real>(g: T, m: &mut T) -> T {
+    *m = g;
+    T::zero()
+}
 
 #[inline(always)]
 pub(super) fn momentum<T: Real>(rate: T, mu: T, g: T, m: &mut T) -> T {
@@ -56,8 +75,13 @@ pub(super) fn cosine<T: Real>(rate: T, g: T, m: &mut T, (product, before): Memor
 }
 
 impl<T: Real> Rule<T> {
-    pub(super) fn new(optimiser: Optimiser, rate: f64, since: u64) -> Self {
+    pub(super) fn new(optimiser: Optimiser, stage: Stage, rate: f64, since: u64) -> Self {
         let r = T::of(rate);
+        match stage {
+            Stage::Fused => {}
+            Stage::Collect => return Self::Collect,
+            Stage::Apply => return Self::Apply,
+        }
         match optimiser {
             Optimiser::Sgd => Self::Sgd { rate: r },
             Optimiser::Momentum { mu } => Self::Momentum { rate: r, mu: T::of(mu) },
@@ -83,6 +107,8 @@ impl<T: Real> Rule<T> {
         let (mut product, mut before) = (T::zero(), T::zero());
         let firsts = x.iter_mut().zip(first);
         match *self {
+            Self::Collect => firsts.for_each(|(x, m)| *x = collect(*x, m)),
+            Self::Apply => firsts.for_each(|(x, m)| *x = *m),
             Self::Sgd { rate } => x.iter_mut().for_each(|x| *x *= rate),
             Self::Momentum { rate, mu } => firsts.for_each(|(x, m)| *x = momentum(rate, mu, *x, m)),
             Self::Nesterov { rate, mu } => firsts.for_each(|(x, m)| *x = nesterov(rate, mu, *x, m)),

@@ -291,8 +291,8 @@ fn at_least<T: Real>(parts: &mut Vec<Part<T>>, count: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::{Data, Form, Optimiser, Regulariser};
-    use super::super::{Coordinates, Phases, Step, Stepper};
+    use super::super::super::{Data, Form, Gradient, Optimiser, Regulariser};
+    use super::super::{Coordinates, Source, Stage, Step, Stepper};
     use super::*;
     use crate::{Batch, Bits, Kind, Layer, Machine, States};
     use harmonium_kernels::{Key, Stream};
@@ -362,15 +362,16 @@ mod tests {
                             (positive.parameters().into(), negative.parameters().into());
                     }
                     coordinates.follow(machine, positive.layers(), 1.0);
+                    let mut gradient = Gradient { positive, negative, wt: 0.8 };
                     let mut stepper = Stepper::new(optimiser, regulariser, 0.1, true, machine);
                     let (mut old, mut new) = (machine.clone(), machine.clone());
                     let mut norms = Vec::new();
                     // The second update has something to remember.
                     for _ in 0..2 {
-                        let (positive, negative) = (&mut positive, &mut negative);
-                        let mut phases = Phases { positive, negative, coordinates: &coordinates };
-                        let step = Step { rate: 0.1, wt: 0.8, average: 0.25 };
-                        norms.push(stepper.apply(&old, &mut new, &mut phases, step));
+                        let mut source = Source { gradient: &mut gradient, coordinates: &coordinates };
+                        let step = Step { rate: 0.1, wt: 0.8, average: 0.25, stage: Stage::Fused };
+                        let norm = stepper.apply(&old, &mut new, &mut source, step, None);
+                        norms.push(norm.expect("no own rule fails"));
                         std::mem::swap(&mut old, &mut new);
                     }
                     (old.parameters(), stepper.average().expect("an average").clone(), norms)

@@ -1,0 +1,185 @@
+//! A researcher's own parts of a run: learning rate, step rule, estimator, and what acts on the gradient.
+
+use super::{Gradient, Reduce};
+use crate::estimate::NegativePhase;
+use crate::machine::Parameters;
+use crate::{Archive, Error, Machine, Real, Result};
+use std::fmt;
+
+/// How a gradient becomes a step, in place of the built-in [`Optimiser`](super::Optimiser)s. A closure is one:
+/// `|gradient: &mut Parameters, rate: f64| gradient.scale(rate as f32)` is plain gradient ascent.
+pub trait StepRule<T: Real>: Send {
+    /// Replaces the gradient by the step. Both are by the parameters in the run's coordinates
+    /// ([`Form`](super::Form)), penalties included; `rate` is the learning rate of this update.
+    ///
+    /// # Errors
+    /// Ends the run with this error.
+    fn step(&mut self, gradient: &mut Parameters<T>, rate: f64) -> Result<()>;
+
+    /// Forgets the gradients seen so far: an update was undone.
+    fn clear(&mut self) {}
+
+    /// Puts everything that the next step depends on into `archive`; a rule without memory has nothing to put.
+    fn save(&self, _archive: &mut Archive) {}
+
+    /// Takes it back.
+    ///
+    /// # Errors
+    /// An archive that does not hold it.
+    fn load(&mut self, _archive: &Archive) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl<T: Real, F: FnMut(&mut Parameters<T>, f64) + Send> StepRule<T> for F {
+    fn step(&mut self, gradient: &mut Parameters<T>, rate: f64) -> Result<()> {
+        self(gradient, rate);
+        Ok(())
+    }
+}
+
+type RateOf<'d> = Box<dyn FnMut(u64) -> f64 + Send + 'd>;
+type OnGradient<'d, T> = Box<dyn FnMut(&mut Gradient<T>, &Machine<T>) -> Result<()> + Send + 'd>;
+
+/// Own parts of a run, in place of the built-in ones or beside them.
+///
+/// A checkpoint says which parts were the caller's own, and holds what they save. A run goes on only with the same parts, which
+/// the caller hands over again: [`Trainer::resume_with`](super::Trainer::resume_with).
+pub struct Hooks<'d, T: Real = f32> {
+    rate: Option<RateOf<'d>>,
+    pub(super) step_rule: Option<Box<dyn StepRule<T> + 'd>>,
+    estimator: Option<Box<dyn NegativePhase<T> + 'd>>,
+    reduce: Option<Box<dyn Reduce<T> + 'd>>,
+    on_gradient: Vec<OnGradient<'d, T>>,
+    /// Which parts are set, also once the estimator has been taken.
+    parts: [u64; PARTS.len()],
+}
+
+/// Names of the parts, in the order in which checkpoints count them.
+const PARTS: [&str; 5] = ["learning rate", "step rule", "estimator", "reduction", "gradient"];
+
+impl<T: Real> Default for Hooks<'_, T> {
+    fn default() -> Self {
+        Self {
+            rate: None,
+            step_rule: None,
+            estimator: None,
+            reduce: None,
+            on_gradient: Vec::new(),
+            parts: [0; PARTS.len()],
+        }
+    }
+}
+
+impl<T: Real> fmt::Debug for Hooks<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Hooks({})", named(&self.parts))
+    }
+}
+
+impl<'d, T: Real> Hooks<'d, T> {
+    /// The learning rate of each update, counted from 1, in place of rate and schedule; it is still lowered after updates that
+    /// had to be undone.
+    #[must_use]
+    pub fn rate(mut self, rate: impl FnMut(u64) -> f64 + Send + 'd) -> Self {
+        self.rate = Some(Box::new(rate));
+        self.parts[0] = 1;
+        self
+    }
+    /// The step rule, in place of the optimiser.
+    #[must_use]
+    pub fn step_rule(mut self, rule: impl StepRule<T> + 'd) -> Self {
+        self.step_rule = Some(Box::new(rule));
+        self.parts[1] = 1;
+        self
+    }
+    /// The estimator of the negative phase, in place of the plan's.
+    #[must_use]
+    pub fn estimator(mut self, estimator: impl NegativePhase<T> + 'd) -> Self {
+        self.estimator = Some(Box::new(estimator));
+        self.parts[2] = 1;
+        self
+    }
+    /// Adds the shares of other processes to every gradient.
+    #[must_use]
+    pub fn reduce(mut self, reduce: impl Reduce<T> + 'd) -> Self {
+        self.reduce = Some(Box::new(reduce));
+        self.parts[3] = 1;
+        self
+    }
+    /// Sees the gradient of every update, with the machine that it is taken at, and may add to it: an observer or a penalty.
+    /// Several are called in order, after the shares of other processes have been added.
+    #[must_use]
+    pub fn gradient(
+        mut self,
+        f: impl FnMut(&mut Gradient<T>, &Machine<T>) -> Result<()> + Send + 'd,
+    ) -> Self {
+        self.on_gradient.push(Box::new(f));
+        self.parts[4] += 1;
+        self
+    }
+
+    /// Whether nothing is set.
+    pub fn is_empty(&self) -> bool {
+        self.parts == [0; PARTS.len()]
+    }
+    /// Whether the estimator is the caller's own.
+    pub fn has_estimator(&self) -> bool {
+        self.parts[2] > 0
+    }
+
+    pub(super) fn take_estimator(&mut self) -> Option<Box<dyn NegativePhase<T> + 'd>> {
+        self.estimator.take()
+    }
+
+    /// The learning rate of an update, where it is the caller's own.
+    pub(super) fn rate_of(&mut self, update: u64) -> Result<Option<f64>> {
+        match self.rate.as_mut().map(|rate| rate(update)) {
+            Some(rate) if !(rate.is_finite() && rate >= 0.0) => {
+                Err(Error::value(format!("learning rate of update {update}"), "a number ≥ 0", rate))
+            }
+            rate => Ok(rate),
+        }
+    }
+
+    /// Lets other processes, observers and penalties at the gradient of a minibatch of `rows` rows of total weight `wt`.
+    pub(super) fn on_gradient(
+        &mut self,
+        gradient: &mut Gradient<T>,
+        machine: &Machine<T>,
+        rows: usize,
+        wt: impl FnOnce() -> f64,
+    ) -> Result<()> {
+        if let Some(reduce) = &mut self.reduce {
+            gradient.reduce(&mut **reduce, rows, wt())?;
+        }
+        self.on_gradient.iter_mut().try_for_each(|f| f(gradient, machine))
+    }
+
+    pub(super) fn save(&self, archive: &mut Archive) {
+        if self.is_empty() {
+            return;
+        }
+        archive.put_u64s("parts", &self.parts);
+        if let Some(rule) = &self.step_rule {
+            let mut part = Archive::default();
+            rule.save(&mut part);
+            archive.put_below("step_rule", part);
+        }
+    }
+
+    pub(super) fn load(&mut self, archive: &Archive) -> Result<()> {
+        let saved = archive.u64s("parts").unwrap_or_else(|_| vec![0; PARTS.len()]);
+        if saved != self.parts {
+            let what = "own parts of the run that is resumed";
+            return Err(Error::value(what, named(&saved), named(&self.parts)));
+        }
+        self.step_rule.as_mut().map_or(Ok(()), |rule| rule.load(&archive.below("step_rule")))
+    }
+}
+
+/// The names of the parts that are set.
+fn named(parts: &[u64]) -> String {
+    let set: Vec<&str> = PARTS.iter().zip(parts).filter(|(_, n)| **n > 0).map(|(p, _)| *p).collect();
+    if set.is_empty() { "none".into() } else { set.join(", ") }
+}
