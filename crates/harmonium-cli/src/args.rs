@@ -1,32 +1,6 @@
-//! The command line as it is typed: commands, flags common to all, help with examples.
+//! The flags that are common to all commands.
 
-use crate::commands;
-use clap::{Args, Parser, Subcommand};
-
-/// Train, sample and evaluate Boltzmann machines.
-#[derive(Parser, Debug)]
-#[command(
-    name = "harmonium",
-    version,
-    propagate_version = true,
-    max_term_width = 100,
-    after_help = "Start here:
-  harmonium train digits              train a machine on the built-in digits, a minute or less
-  harmonium data                      list the data that need no file
-  harmonium train table.csv -o run    train on a table of your own
-  harmonium report run                one HTML file with all there is to see
-
-Data are named `digits`, `mnist:test`, `file.npz`, `file.npz:train`, `table.csv`, or `-` for standard input.
-Exit codes: 0 done, 1 could not be done, 2 the command line or a configuration is wrong, 130 interrupted."
-)]
-pub(crate) struct Cli {
-    /// What to do.
-    #[command(subcommand)]
-    pub(crate) command: Command,
-    /// Flags of every command.
-    #[command(flatten)]
-    pub(crate) common: Common,
-}
+use clap::Args;
 
 /// Flags of every command.
 #[derive(Args, Clone, Debug)]
@@ -54,37 +28,4 @@ impl Common {
     pub(crate) fn silent(&self) -> Self {
         Self { quiet: true, ..self.clone() }
     }
-}
-
-/// The commands.
-// Made once, at the start: boxing the large variants would only cost words.
-#[allow(clippy::large_enum_variant)]
-#[derive(Subcommand, Debug)]
-pub(crate) enum Command {
-    /// Train a machine on data, or continue a run
-    Train(commands::train::TrainArgs),
-    /// Draw samples from a model, freely or with some columns given
-    Sample(commands::sample::SampleArgs),
-    /// Fill the missing entries of a table
-    Complete(commands::complete::CompleteArgs),
-    /// Score rows: free energy, log-likelihood with interval, anomaly rank
-    Score(commands::score::ScoreArgs),
-    /// Predict the labels of rows with a class machine
-    Classify(commands::classify::ClassifyArgs),
-    /// Hidden features of rows
-    Transform(commands::transform::TransformArgs),
-    /// Likelihood with interval and verdict, diagnostics, quality of samples
-    Evaluate(commands::evaluate::EvaluateArgs),
-    /// Check the sampler on your own model against exact enumeration
-    Verify(commands::verify::VerifyArgs),
-    /// What is in a model file or a run
-    Inspect(commands::inspect::InspectArgs),
-    /// Write one HTML file with curves, weights, samples and the verdict
-    Report(commands::report::ReportArgs),
-    /// Convert models from and to the formats of other programs
-    Convert(commands::convert::ConvertArgs),
-    /// List, describe and export data
-    Data(commands::data::DataCommand),
-    /// Print a completion script for a shell
-    Completions(commands::completions::CompletionsArgs),
 }

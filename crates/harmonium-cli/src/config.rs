@@ -1,12 +1,15 @@
 //! The configuration of a run: flags and files make it, `config.toml` keeps it.
 
-use crate::data::DataArgs;
+use crate::data::{self, DataArgs};
 use crate::error::{Failure, Result};
-use crate::output::nearest;
 use harmonium::train::TrainParams;
+use harmonium_data::{DataName, Dataset, Source, nearest};
 use harmonium_table::MachineConfig;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
+
+/// Rows from which a file is split without being asked.
+const SPLIT_FROM: usize = 500;
 
 /// Everything a run depends on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -73,6 +76,49 @@ impl Config {
         Ok(format!(
             "# Everything this run depends on; `harmonium train --config` with this file repeats it.\n\n{toml}"
         ))
+    }
+
+    /// The data of a configuration in their parts; the configuration is completed.
+    pub(crate) fn load(&mut self) -> Result<Dataset> {
+        let data = &mut self.data;
+        let seed = *data.seed.get_or_insert(self.train.seed.unwrap_or(0));
+        let name = data.name.clone().ok_or_else(|| Failure::usage("the configuration names no data"))?;
+        // Machines learn in single precision.
+        let mut set = data.read.load_single(&name, seed)?;
+        let parsed = DataName::parse(&name)?;
+        let from_file = !matches!(parsed.source, Source::Generated(_));
+        if let Some(test) = &data.test {
+            set.test = Some(data.read.load_like(test, set.train.schema(), seed)?);
+        } else if set.test.is_none() {
+            let enough = from_file && parsed.part.is_none() && set.train.rows() >= SPLIT_FROM;
+            let chosen =
+                data.split.get_or_insert_with(|| if enough { "0.1".into() } else { "0".into() });
+            if chosen.parse() != Ok(0.0) {
+                let split = data::split(chosen, seed)?.apply(set.train)?;
+                (set.train, set.test) = (split.train, split.test);
+            }
+        } else if let Some(split) = data.split.as_ref().filter(|s| s.parse() != Ok(0.0)) {
+            return Err(Failure::usage(format!(
+                "--split {split}: {name} has a test part already; leave out --split, or name {name}:all"
+            )));
+        }
+        if let Some(valid) = &data.valid {
+            set.valid = Some(data.read.load_like(valid, set.train.schema(), seed)?);
+        }
+        data.name = Some(lasting(&name, &parsed));
+        Ok(set)
+    }
+}
+
+/// The name of data that means the same from any folder.
+fn lasting(name: &str, parsed: &DataName) -> String {
+    match &parsed.source {
+        Source::File { path, .. } => {
+            let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+            let part = parsed.part.as_ref().map(|p| format!(":{p}")).unwrap_or_default();
+            format!("{}{part}", path.display())
+        }
+        _ => name.to_owned(),
     }
 }
 

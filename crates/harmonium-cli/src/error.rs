@@ -1,6 +1,6 @@
 //! How a command fails: what to tell, and the exit code.
 
-use crate::output::nearest;
+use harmonium_data::nearest;
 use std::fmt::Display;
 use std::io::{ErrorKind, Write};
 use std::path::Path;

@@ -8,6 +8,7 @@ mod config;
 mod convert;
 mod data;
 mod error;
+mod evaluation;
 mod figure;
 mod linalg;
 mod model;
@@ -30,7 +31,7 @@ pub fn main() -> ExitCode {
             told(panic);
         }
     }));
-    let cli = args::Cli::parse();
+    let cli = commands::Cli::parse();
     let quiet = cli.common.quiet;
     match commands::run(cli) {
         Ok(()) => ExitCode::SUCCESS,

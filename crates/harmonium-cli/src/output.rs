@@ -90,28 +90,6 @@ pub(crate) fn grouped(n: u64) -> String {
     out
 }
 
-/// The candidate nearest to `word` in edit distance, when it is near enough to be what was meant.
-pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let a: Vec<char> = word.chars().take(64).collect();
-    let distance = |b: &str| {
-        let mut row: Vec<usize> = (0..=a.len()).collect();
-        for (j, cb) in b.chars().take(64).enumerate() {
-            let mut diagonal = row[0];
-            row[0] = j + 1;
-            for (i, ca) in a.iter().enumerate() {
-                let substituted = diagonal + usize::from(*ca != cb);
-                diagonal = row[i + 1];
-                row[i + 1] = substituted.min(row[i] + 1).min(diagonal + 1);
-            }
-        }
-        row[a.len()]
-    };
-    let all = candidates.into_iter().map(|c| (distance(c), c));
-    let near = all.filter(|(d, _)| *d <= 1 + a.len() / 3);
-    // Of two equally near words the one of like length was meant.
-    near.min_by_key(|(d, c)| (*d, c.chars().count().abs_diff(a.len()))).map(|(_, c)| c)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

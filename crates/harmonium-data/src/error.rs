@@ -216,30 +216,15 @@ impl Error {
     }
 }
 
-/// The candidate nearest to `word` in edit distance, when it is near enough to be what was meant.
-pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let word: Vec<char> = word.chars().take(64).collect();
-    candidates
-        .into_iter()
-        .map(|candidate| (edit_distance(&word, candidate), candidate))
-        .filter(|(distance, _)| *distance <= 1 + word.len() / 3)
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
-}
-
-/// Levenshtein's distance, one row of the table at a time.
-fn edit_distance(a: &[char], b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=a.len()).collect();
-    for (j, cb) in b.chars().take(64).enumerate() {
-        let mut diagonal = row[0];
-        row[0] = j + 1;
-        for (i, ca) in a.iter().enumerate() {
-            let substituted = diagonal + usize::from(*ca != cb);
-            diagonal = row[i + 1];
-            row[i + 1] = substituted.min(row[i] + 1).min(diagonal + 1);
-        }
-    }
-    row[a.len()]
+/// The candidate nearest to `word` in edit distance, when it is near enough to be what was meant: for hints in messages.
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    // Words of messages are short; a long one must not cost time.
+    let short = |text: &str| text.chars().take(64).collect::<String>();
+    let (word, length) = (short(word), word.chars().take(64).count());
+    let all = candidates.into_iter().map(|c| (strsim::levenshtein(&word, &short(c)), c));
+    let near = all.filter(|(distance, _)| *distance <= 1 + length / 3);
+    // Of two equally near words the one of like length was meant.
+    near.min_by_key(|(distance, c)| (*distance, c.chars().count().abs_diff(length))).map(|(_, c)| c)
 }
 
 #[cfg(test)]
@@ -257,5 +242,6 @@ mod tests {
     fn the_nearest_word_is_offered_only_when_near() {
         assert_eq!(nearest("digts", ["mnist", "digits"]), Some("digits"));
         assert_eq!(nearest("zebra", ["mnist", "digits"]), None);
+        assert_eq!(nearest("abcd", ["abc", "abxd"]), Some("abxd"));
     }
 }

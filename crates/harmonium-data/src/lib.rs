@@ -72,7 +72,7 @@ mod table;
 mod write;
 
 pub use embedded::{DIGITS_THRESHOLD, digits, mnist};
-pub use error::{Error, Place, Result};
+pub use error::{Error, Place, Result, nearest};
 pub use format::CellFormat;
 pub use generate::{Generator, Teacher};
 pub use load::{

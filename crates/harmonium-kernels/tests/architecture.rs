@@ -3,8 +3,7 @@
 #[path = "common/modules.rs"]
 mod modules;
 
-use modules::{module_of, names_of_root, read, rust_files, tokens, used_from_root};
-use std::collections::BTreeMap;
+use modules::{names_of_root, offences, order_faults};
 use std::path::Path;
 
 /// The modules of the crate, from the ground up.
@@ -59,48 +58,9 @@ fn modules_use_only_those_before_them() {
         (&["crate"][..], src.clone(), "lib.rs", &CRATE[..]),
         (&["crate", "fixed"], src.join("fixed"), "mod.rs", &FIXED),
     ] {
-        let names = names_of_root(&read(&folder.join(file)));
-        let mut faults = Vec::new();
-        for path in rust_files(&folder) {
-            let module = module_of(path.strip_prefix(&folder).unwrap());
-            if !module.is_empty() {
-                faults.extend(offences(root, order, &module, &read(&path), &names));
-            }
-        }
+        let faults = order_faults(root, &folder, file, order);
         assert!(faults.is_empty(), "\n{}", faults.join("\n"));
     }
-}
-
-/// The uses in the text of a module of what does not stand before it, in words.
-fn offences(
-    root: &[&str],
-    order: &[&str],
-    module: &[String],
-    text: &str,
-    names: &BTreeMap<String, String>,
-) -> Vec<String> {
-    let position = |name: &str| order.iter().position(|m| *m == name);
-    let Some(own) = position(&module[0]) else {
-        return vec![format!("{} is not in the list", module[0])];
-    };
-    let fault = |name: String| match names.get(&name) {
-        Some(used) if position(used).is_some_and(|used| used <= own) => None,
-        Some(used) => Some(format!("{} uses {name} of {used}", module.join("::"))),
-        None => Some(format!("{} uses {name}, whose module is unknown", module.join("::"))),
-    };
-    used_from_root(root, module.len(), &without_tests(tokens(text)))
-        .into_iter()
-        .filter_map(fault)
-        .collect()
-}
-
-/// Without the tests at the end of a file, which may use what they like.
-fn without_tests(mut tokens: Vec<String>) -> Vec<String> {
-    let tests = ["#", "[", "cfg", "(", "test", ")", "]", "mod"];
-    if let Some(end) = tokens.windows(tests.len()).position(|t| t == tests) {
-        tokens.truncate(end);
-    }
-    tokens
 }
 
 #[test]

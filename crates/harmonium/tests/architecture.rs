@@ -83,6 +83,34 @@ fn crates_depend_only_on_what_they_may() {
     }
 }
 
+/// The picture of docs/ARCHITECTURE.md is drawn from the lists above; an arrow goes from what is used to its user.
+#[test]
+fn the_picture_shows_these_lists() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/ARCHITECTURE.md");
+    let text = read(&docs);
+    let drawn = picture();
+    assert!(text.contains(&drawn), "docs/ARCHITECTURE.md wants this picture:\n{drawn}");
+}
+
+/// Crates, and the modules of the library among them, as a Mermaid graph. Arrows that follow from others are left out.
+fn picture() -> String {
+    let mut out = "```mermaid\nflowchart LR\n".to_owned();
+    arrows(&mut out, &CRATES, "");
+    out += "  subgraph library [modules of harmonium]\n";
+    arrows(&mut out, &MODULES, "  ");
+    out + "  end\n```\n"
+}
+
+fn arrows(out: &mut String, list: &[(&str, &[&str])], indent: &str) {
+    let uses = |name: &str| list.iter().find(|(n, _)| *n == name).map_or(&[][..], |(_, used)| used);
+    for (name, used) in list {
+        *out += &format!("{indent}  {name}\n");
+        for one in used.iter().filter(|one| !used.iter().any(|other| uses(other).contains(one))) {
+            *out += &format!("{indent}  {one} --> {name}\n");
+        }
+    }
+}
+
 #[test]
 fn the_library_forbids_unsafe_code_and_only_the_kernels_use_it() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();

@@ -1,6 +1,7 @@
 //! `completions`: a script that teaches a shell the commands and flags.
 
-use crate::args::{Cli, Common};
+use super::Cli;
+use crate::args::Common;
 use crate::error::Result;
 use crate::output::put_bytes;
 use clap::{Args, CommandFactory};

@@ -1,15 +1,12 @@
 //! `evaluate`: the likelihood with its interval and verdict, diagnostics, quality of samples; also along a run.
 
 mod along;
-mod evaluation;
 mod quality;
-
-pub(crate) use along::Records;
-pub(crate) use evaluation::{Effort, Evaluation, Rows, evaluate, log_z};
 
 use crate::args::Common;
 use crate::data::DataArgs;
 use crate::error::{Failure, Result};
+use crate::evaluation::{Effort, Records, evaluate};
 use crate::model::Model;
 use crate::output::{duration, grouped, put, say};
 use clap::Args;
@@ -148,7 +145,7 @@ pub(crate) fn held_out(model: &Model) -> Result<(Table, String)> {
         ));
     };
     let mut config = crate::config::Config::read(&run.config())?;
-    let set = crate::commands::train::load(&mut config)?;
+    let set = config.load()?;
     Ok(match set.test {
         Some(test) => (test, "test".into()),
         None => (set.train, "training".into()),

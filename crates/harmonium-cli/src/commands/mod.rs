@@ -1,4 +1,4 @@
-//! One file per command: its flags, and what it does.
+//! The command line as it is typed, with its help; one file per command: its flags, and what it does.
 
 pub(crate) mod classify;
 pub(crate) mod complete;
@@ -14,8 +14,67 @@ pub(crate) mod train;
 pub(crate) mod transform;
 pub(crate) mod verify;
 
-use crate::args::{Cli, Command};
+use crate::args::Common;
 use crate::error::{Failure, Result};
+use clap::{Parser, Subcommand};
+
+/// Train, sample and evaluate Boltzmann machines.
+#[derive(Parser, Debug)]
+#[command(
+    name = "harmonium",
+    version,
+    propagate_version = true,
+    max_term_width = 100,
+    after_help = "Start here:
+  harmonium train digits              train a machine on the built-in digits, a minute or less
+  harmonium data                      list the data that need no file
+  harmonium train table.csv -o run    train on a table of your own
+  harmonium report run                one HTML file with all there is to see
+
+Data are named `digits`, `mnist:test`, `file.npz`, `file.npz:train`, `table.csv`, or `-` for standard input.
+Exit codes: 0 done, 1 could not be done, 2 the command line or a configuration is wrong, 130 interrupted."
+)]
+pub(crate) struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    /// Flags of every command.
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+/// The commands.
+// Made once, at the start: boxing the large variants would only cost words.
+#[allow(clippy::large_enum_variant)]
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Train a machine on data, or continue a run
+    Train(train::TrainArgs),
+    /// Draw samples from a model, freely or with some columns given
+    Sample(sample::SampleArgs),
+    /// Fill the missing entries of a table
+    Complete(complete::CompleteArgs),
+    /// Score rows: free energy, log-likelihood with interval, anomaly rank
+    Score(score::ScoreArgs),
+    /// Predict the labels of rows with a class machine
+    Classify(classify::ClassifyArgs),
+    /// Hidden features of rows
+    Transform(transform::TransformArgs),
+    /// Likelihood with interval and verdict, diagnostics, quality of samples
+    Evaluate(evaluate::EvaluateArgs),
+    /// Check the sampler on your own model against exact enumeration
+    Verify(verify::VerifyArgs),
+    /// What is in a model file or a run
+    Inspect(inspect::InspectArgs),
+    /// Write one HTML file with curves, weights, samples and the verdict
+    Report(report::ReportArgs),
+    /// Convert models from and to the formats of other programs
+    Convert(convert::ConvertArgs),
+    /// List, describe and export data
+    Data(data::DataCommand),
+    /// Print a completion script for a shell
+    Completions(completions::CompletionsArgs),
+}
 
 /// Carries out what was typed.
 pub(crate) fn run(cli: Cli) -> Result {

@@ -5,7 +5,7 @@ use crate::commands::data::write_table;
 use crate::data::DataArgs;
 use crate::error::{Failure, Result};
 use crate::model::Model;
-use crate::output::{is_shown, nearest, put, say, width};
+use crate::output::{is_shown, put, say, width};
 use crate::picture;
 use clap::Args;
 use harmonium::sample::How;
@@ -171,7 +171,7 @@ fn parse_clamp(machine: &Machine, layout: &Layout, text: &str) -> Result<(usize,
     let place = layout.schema.position(name).and_then(|p| layout.unit(p).map(|u| (p, u)));
     let Some((place, (l, unit))) = place else {
         let names = columns.iter().map(|c| c.name.as_str());
-        let hint = match nearest(name, names) {
+        let hint = match harmonium_data::nearest(name, names) {
             Some(near) if near != name => format!("did you mean {near:?}?"),
             _ => format!("the columns are {} … {}", columns[0].name, columns[columns.len() - 1].name),
         };

@@ -1,9 +1,9 @@
 //! `score`: how well each row fits: free energy, log-likelihood with interval, anomaly rank.
 
 use crate::args::Common;
-use crate::commands::evaluate::{self, Effort, Rows};
 use crate::data::DataArgs;
 use crate::error::{Failure, Result};
+use crate::evaluation::{Effort, Rows, log_z};
 use crate::model::Model;
 use crate::output::{put, put_bytes, say};
 use crate::run;
@@ -98,7 +98,7 @@ impl ScoreArgs {
         };
         let z = match self.no_log_z || given.is_some() {
             true => None,
-            false => Some(evaluate::log_z(&these.machine, &effort, common)?),
+            false => Some(log_z(&these.machine, &effort, common)?),
         };
         let ranks = ranks(&anomaly);
         let lines =

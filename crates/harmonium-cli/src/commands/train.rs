@@ -5,4 +5,3 @@ mod job;
 mod watch;
 
 pub(crate) use flags::TrainArgs;
-pub(crate) use job::load;

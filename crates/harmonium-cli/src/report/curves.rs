@@ -1,8 +1,8 @@
 //! Learning curves, from the metrics file and from the models along the run.
 
 use super::{Material, Section};
-use crate::commands::evaluate::{Effort, Records, evaluate};
 use crate::error::Result;
+use crate::evaluation::{Effort, Records, evaluate};
 use crate::figure::{Chart, Figure, Scale};
 use harmonium::Machine;
 use harmonium::partition::Verdict;

@@ -9,10 +9,9 @@ mod weights;
 pub(crate) use page::page;
 
 use crate::args::Common;
-use crate::commands::evaluate::Rows;
-use crate::commands::train;
 use crate::config::Config;
 use crate::error::Result;
+use crate::evaluation::Rows;
 use crate::figure::Figure;
 use crate::model::Model;
 use crate::output::say;
@@ -55,7 +54,7 @@ pub(crate) fn sections(model: &Model, run: &Run, common: &Common) -> Result<Vec<
         }
     };
     let mut config = Config::read(&run.config())?;
-    let set = train::load(&mut config)?;
+    let set = config.load()?;
     tell("drawing samples");
     let seed = common.seed.or(config.train.seed).unwrap_or(0);
     let sampled = model.machine.sample(SAMPLES).seed(seed).run()?.states;

@@ -98,6 +98,51 @@ pub fn names_of_root(lib: &str) -> BTreeMap<String, String> {
     names
 }
 
+/// Where a file below `folder`, whose root is `file`, uses a module that does not stand before its own in `order`.
+pub fn order_faults(root: &[&str], folder: &Path, file: &str, order: &[&str]) -> Vec<String> {
+    let names = names_of_root(&read(&folder.join(file)));
+    let mut faults = Vec::new();
+    for path in rust_files(folder) {
+        let module = module_of(path.strip_prefix(folder).unwrap());
+        if !module.is_empty() {
+            faults.extend(offences(root, order, &module, &read(&path), &names));
+        }
+    }
+    faults
+}
+
+/// The uses in the text of a module of what does not stand before it, in words.
+pub fn offences(
+    root: &[&str],
+    order: &[&str],
+    module: &[String],
+    text: &str,
+    names: &BTreeMap<String, String>,
+) -> Vec<String> {
+    let position = |name: &str| order.iter().position(|m| *m == name);
+    let Some(own) = position(&module[0]) else {
+        return vec![format!("{} is not in the list", module[0])];
+    };
+    let fault = |name: String| match names.get(&name) {
+        Some(used) if position(used).is_some_and(|used| used <= own) => None,
+        Some(used) => Some(format!("{} uses {name} of {used}", module.join("::"))),
+        None => Some(format!("{} uses {name}, whose module is unknown", module.join("::"))),
+    };
+    used_from_root(root, module.len(), &without_tests(tokens(text)))
+        .into_iter()
+        .filter_map(fault)
+        .collect()
+}
+
+/// Without the tests at the end of a file, which may use what they like.
+fn without_tests(mut tokens: Vec<String>) -> Vec<String> {
+    let tests = ["#", "[", "cfg", "(", "test", ")", "]", "mod"];
+    if let Some(end) = tokens.windows(tests.len()).position(|t| t == tests) {
+        tokens.truncate(end);
+    }
+    tokens
+}
+
 /// Words and punctuation of Rust source, without comments, strings and characters.
 pub fn tokens(text: &str) -> Vec<String> {
     let c: Vec<char> = text.chars().collect();
@@ -150,11 +195,11 @@ fn raw_string(c: &[char], start: usize) -> Option<usize> {
         .then(|| (open + 1..c.len()).find(end).map_or(c.len(), |k| k + 1 + hashes))
 }
 
-/// `units/layer.rs` → units, layer; `lib.rs` → nothing.
+/// `units/layer.rs` → units, layer; `lib.rs` and `main.rs` → nothing.
 pub fn module_of(path: &Path) -> Vec<String> {
     let parts = path.with_extension("");
     let parts = parts.iter().map(|p| p.to_str().unwrap().to_owned());
-    parts.filter(|p| p != "mod" && p != "lib").collect()
+    parts.filter(|p| p != "mod" && p != "lib" && p != "main").collect()
 }
 
 /// All files with Rust source below a folder.

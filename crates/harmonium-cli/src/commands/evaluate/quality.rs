@@ -1,7 +1,7 @@
 //! Whether chains forget their start, and whether samples resemble the data.
 
-use super::evaluation::Rows;
 use crate::error::Result;
+use crate::evaluation::Rows;
 use crate::model::Model;
 use harmonium::Role;
 use harmonium::evaluate::{self, Adversarial, Duplicates, Equilibrium, MomentMatch};
@@ -72,7 +72,7 @@ impl Quality {
         // The rows that the machine has seen, where the run knows them: copies of these are what memory would show.
         let train = model.run.as_ref().and_then(|run| {
             let mut config = crate::config::Config::read(&run.config()).ok()?;
-            let set = crate::commands::train::load(&mut config).ok()?;
+            let set = config.load().ok()?;
             let train = Rows::new(&model.machine, &model.layout, &set.train, None).ok()?;
             let mut train = train.complete()?.into_owned();
             machine.with_role(Role::Hidden).for_each(|l| drop(train.take(l)));

@@ -2,14 +2,14 @@
 
 use super::watch::{Keeper, Levels};
 use crate::args::Common;
-use crate::commands::evaluate::{self, Evaluation, Rows};
 use crate::config::Config;
 use crate::error::{Context, Failure, Result};
+use crate::evaluation::{Effort, Evaluation, Rows};
 use crate::output::{counted, duration, grouped, put, say, width};
+use crate::picture;
 use crate::progress::Progress;
 use crate::run::{self, Run};
 use crate::signals::Stop;
-use crate::{data, picture};
 use harmonium::estimate::Estimator;
 use harmonium::io::Provenance;
 use harmonium::train::{
@@ -17,7 +17,7 @@ use harmonium::train::{
     trainer,
 };
 use harmonium::{Archive, Machine, Role};
-use harmonium_data::{DataName, Dataset, Source, Table};
+use harmonium_data::{Dataset, Table};
 use harmonium_table::{Layout, machine_for, schema_to_json};
 use serde_json::json;
 use std::cell::Cell;
@@ -31,8 +31,6 @@ const PATIENCE: f64 = 2.0;
 const LINES: u64 = 1000;
 /// Models kept along a run.
 const KEEP: usize = 20;
-/// Rows from which a file is split without being asked.
-const SPLIT_FROM: usize = 500;
 
 /// A training job, ready to run.
 pub(super) struct Job {
@@ -58,7 +56,7 @@ enum Start {
 impl Job {
     /// A new run.
     pub(super) fn new(mut config: Config, run: Run, common: &Common) -> Result<Self> {
-        let mut set = load(&mut config)?;
+        let mut set = config.load()?;
         let (machine, layout) = machine_for(&mut config.machine, &set.train)?;
         // Standard input cannot be read again: the run will keep a copy.
         let input = (config.data.name.as_deref() == Some("-")).then(|| set.train.clone());
@@ -88,7 +86,7 @@ impl Job {
     /// A run that goes on.
     pub(super) fn resume(run: Run, _: &Common) -> Result<Self> {
         let mut config = Config::read(&run.config())?;
-        let mut set = load(&mut config)?;
+        let mut set = config.load()?;
         let (machine, layout) = machine_for(&mut config.machine, &set.train)?;
         let data = layout.take_data(&machine, &mut set.train)?;
         let path = Keeper::path(&run);
@@ -262,7 +260,7 @@ impl Job {
             let event = Event::Evaluating { update, progress };
             lost = metrics.on_event(&event, trainer).err().or(lost.take());
         };
-        let effort = evaluate::Effort::after_training();
+        let effort = Effort::after_training();
         let (name, rows) = match &self.set.test {
             Some(test) => ("test", Rows::new(&machine, &self.layout, test, self.floor.as_ref())),
             None => ("training", Ok(Rows::of_data(&machine, &self.data, self.floor.as_ref()))),
@@ -377,48 +375,6 @@ impl Job {
 fn floor(config: &Config, machine: &Machine, data: &Data) -> Result<Option<Floor>> {
     let classes = matches!(config.train.estimator, Some(Estimator::Labels(_)));
     Ok(if classes { None } else { Some(Floor::new(machine, data)?) })
-}
-
-/// The data of a configuration in their parts; the configuration is completed.
-pub(crate) fn load(config: &mut Config) -> Result<Dataset> {
-    let data = &mut config.data;
-    let seed = *data.seed.get_or_insert(config.train.seed.unwrap_or(0));
-    let name = data.name.clone().ok_or_else(|| Failure::usage("the configuration names no data"))?;
-    // Machines learn in single precision.
-    let mut set = data.read.load_single(&name, seed)?;
-    let parsed = DataName::parse(&name)?;
-    let from_file = !matches!(parsed.source, Source::Generated(_));
-    if let Some(test) = &data.test {
-        set.test = Some(data.read.load_like(test, set.train.schema(), seed)?);
-    } else if set.test.is_none() {
-        let enough = from_file && parsed.part.is_none() && set.train.rows() >= SPLIT_FROM;
-        let chosen = data.split.get_or_insert_with(|| if enough { "0.1".into() } else { "0".into() });
-        if chosen.parse() != Ok(0.0) {
-            let split = data::split(chosen, seed)?.apply(set.train)?;
-            (set.train, set.test) = (split.train, split.test);
-        }
-    } else if let Some(split) = data.split.as_ref().filter(|s| s.parse() != Ok(0.0)) {
-        return Err(Failure::usage(format!(
-            "--split {split}: {name} has a test part already; leave out --split, or name {name}:all"
-        )));
-    }
-    if let Some(valid) = &data.valid {
-        set.valid = Some(data.read.load_like(valid, set.train.schema(), seed)?);
-    }
-    data.name = Some(lasting(&name, &parsed));
-    Ok(set)
-}
-
-/// The name of data that means the same from any folder.
-fn lasting(name: &str, parsed: &DataName) -> String {
-    match &parsed.source {
-        Source::File { path, .. } => {
-            let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
-            let part = parsed.part.as_ref().map(|p| format!(":{p}")).unwrap_or_default();
-            format!("{}{part}", path.display())
-        }
-        _ => name.to_owned(),
-    }
 }
 
 /// Keeps a copy of what came from standard input.

@@ -1,5 +1,9 @@
 //! Evaluating a machine on rows: ln Z, then the likelihood with its interval.
 
+mod records;
+
+pub(crate) use records::Records;
+
 use crate::args::Common;
 use crate::error::Result;
 use crate::model::Model;
@@ -32,7 +36,7 @@ impl Effort {
     }
 
     /// The same at this precision and with this many chains of each annealing run.
-    pub(super) fn with(self, std_err: f64, chains: Option<usize>) -> Self {
+    pub(crate) fn with(self, std_err: f64, chains: Option<usize>) -> Self {
         Self { std_err, chains, ..self }
     }
 
@@ -46,7 +50,7 @@ impl Effort {
         Self { seconds: Some(2.0), std_err: 0.2, chains: Some(64) }
     }
 
-    pub(super) fn params(&self, seed: u64) -> LogZParams {
+    pub(crate) fn params(&self, seed: u64) -> LogZParams {
         let default = LogZParams::default();
         LogZParams {
             chains: self.chains.unwrap_or(default.chains),
