@@ -17,7 +17,7 @@ pub(crate) mod verify;
 use crate::args::{Cli, Command};
 use crate::error::{Failure, Result};
 
-/// Carries out what was typed.
+/// Runs the command.
 pub(crate) fn run(cli: Cli) -> Result {
     let common = &cli.common;
     // This thread is one of the pool's: work that is handed to another one and waited for costs two wake-ups each time, a

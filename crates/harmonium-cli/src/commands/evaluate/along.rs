@@ -1,4 +1,4 @@
-//! Likelihoods of the models kept along a run, and the file that remembers them.
+//! Likelihoods of the models saved along a run, and the file in which they are recorded.
 
 use super::{Effort, Evaluation, evaluate};
 use crate::args::Common;
@@ -14,18 +14,18 @@ use serde_json::{Value, json};
 pub(crate) struct Records(Vec<Value>);
 
 impl Records {
-    /// What has been found so far.
+    /// The evaluations recorded so far.
     pub(crate) fn read(run: &Run) -> Self {
         let text = std::fs::read_to_string(run.evaluations()).unwrap_or_default();
         Self(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
     }
 
-    /// What was found for this data at this update.
+    /// The evaluation of this data at this update.
     pub(crate) fn get(&self, data: &str, update: u64) -> Option<&Value> {
         self.0.iter().find(|r| r["data"] == data && r["update"] == update)
     }
 
-    /// Adds an evaluation, in place of an older one of the same, and writes the file anew.
+    /// Adds an evaluation, replacing an older one of the same update and data, and rewrites the file.
     pub(crate) fn add(&mut self, run: &Run, update: u64, evaluation: &Evaluation) -> Result<Value> {
         let mut object = evaluation.json();
         object["update"] = json!(update);
@@ -53,7 +53,7 @@ fn seconds(run: &Run, update: u64) -> Option<f64> {
     }
 }
 
-/// Evaluates every model kept along the run, telling each as soon as it is known.
+/// Evaluates every model saved along the run and prints each result as soon as it is known.
 pub(super) fn along(
     model: &Model,
     table: &Table,
