@@ -15,17 +15,17 @@ const SPLIT_FROM: usize = 500;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Config {
-    /// What is learned from.
+    /// The data.
     pub(crate) data: DataConfig,
-    /// What learns.
+    /// The machine.
     pub(crate) machine: MachineConfig,
-    /// How it learns.
+    /// Settings of the training.
     pub(crate) train: TrainParams,
     /// What the command does around the training.
     pub(crate) run: RunConfig,
 }
 
-/// What is learned from.
+/// The data of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct DataConfig {
@@ -70,7 +70,7 @@ impl Config {
         toml::from_str(&text).map_err(|e| Failure::usage(format!("{}: {}", path.display(), explain(&e))))
     }
 
-    /// The configuration as text, with a word on what it is.
+    /// The configuration as TOML, with a comment at its top.
     pub(crate) fn text(&self) -> Result<String> {
         let toml = toml::to_string(self).map_err(|e| Failure::new(format!("config.toml: {e}")))?;
         Ok(format!(

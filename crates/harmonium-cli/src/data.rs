@@ -128,7 +128,7 @@ impl DataArgs {
     }
 }
 
-/// Built-in data go before files, which nobody expects who has a folder `shapes`.
+/// Warns if a file has the name of built-in data, which take precedence.
 fn warn_of_namesake(name: &str) {
     let built_in = DataName::parse(name).is_ok_and(|n| !matches!(n.source, Source::File { .. }));
     if built_in && name != "-" && std::path::Path::new(name).exists() {

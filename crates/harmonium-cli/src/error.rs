@@ -1,4 +1,4 @@
-//! How a command fails: what to tell, and the exit code.
+//! Failures of a command: message and exit code.
 
 use harmonium_data::nearest;
 use std::fmt::Display;
@@ -12,9 +12,9 @@ pub(crate) type Result<T = (), E = Failure> = std::result::Result<T, E>;
 /// Why a command did not do what it was asked to do.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The command line or a configuration makes no sense: exit code 2.
+    /// The command line or a configuration is invalid: exit code 2.
     Usage(String),
-    /// It makes sense but could not be done: exit code 1.
+    /// The command is valid but failed: exit code 1.
     Failed(String),
     /// Stopped by a signal, with everything saved: exit code 130.
     Interrupted,
@@ -33,7 +33,7 @@ impl Failure {
         Self::Usage(what.into())
     }
 
-    /// A refusal by the operating system.
+    /// An error of the operating system.
     pub(crate) fn io(action: &str, path: &Path, error: &std::io::Error) -> Self {
         Self::Failed(format!("{}: cannot {action}: {}{}", path.display(), cause(error), remedy(error)))
     }
@@ -52,7 +52,7 @@ impl Failure {
     }
 }
 
-/// What the operating system said; the name of a temporary file that may stand behind it helps nobody.
+/// The message of the operating system, without the name of a temporary file at its end.
 fn cause(error: &std::io::Error) -> String {
     let text = error.to_string();
     match text.split_once(" at path \"") {

@@ -1,4 +1,4 @@
-//! The command line of harmonium: from a table to a model one can believe. A library, so that the binary and the fuzzer
+//! The command line of harmonium: trains, samples and evaluates models. A library, so that the binary and the fuzzer
 //! share its code.
 #![forbid(unsafe_code)]
 

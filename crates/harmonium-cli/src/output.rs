@@ -1,4 +1,4 @@
-//! Where words go: results to standard output, everything else to standard error.
+//! Output: results go to standard output, everything else to standard error.
 
 use crate::error::{Failure, Result};
 use std::io::{ErrorKind, IsTerminal, Write};
@@ -9,7 +9,7 @@ macro_rules! put {
 }
 pub(crate) use put;
 
-/// Writes a line to standard error, where nobody minds whether it arrives.
+/// Writes a line to standard error and ignores failures.
 macro_rules! say {
     ($($arg:tt)*) => { $crate::output::say_line(format_args!($($arg)*)) };
 }

@@ -1,4 +1,4 @@
-//! What a person sees while a machine trains: two live lines on a terminal, plain lines elsewhere.
+//! Progress of a training run: two live lines on a terminal, plain lines elsewhere.
 
 use crate::output::{duration, grouped, is_live, say};
 use harmonium::train::{Control, Event, Observer, Trainer};
@@ -147,9 +147,9 @@ impl Observer<f32> for Progress {
     }
 }
 
-/// Where the persistent chains stand: near the data in free energy, or away from them.
+/// Whether the free energies of the persistent chains are close to those of the data.
 ///
-/// Chains that have fallen behind the model sit at free energies that the data do not have.
+/// Chains that lag behind the model have free energies far from those of the data.
 fn health(run: &Trainer<'_, f32>, data: &States) -> Option<String> {
     let gap = chain_gap(run, data)?;
     let word = if gap.abs() < 3.0 { "chains ok" } else { "chains lag" };

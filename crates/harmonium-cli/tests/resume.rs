@@ -48,7 +48,7 @@ fn ctrl_c_saves_and_the_run_ends_as_if_undisturbed() {
     // What is there after an interruption is a model, too.
     place.ok("sample part -n 2 --sweeps 5");
     let ran = place.run("train part");
-    assert!(ran.err.contains("going on from update"), "{}", ran.err);
+    assert!(ran.err.contains("resuming from update"), "{}", ran.err);
     assert_eq!(model(&place, "part"), model(&place, "whole"));
     let last = |run: &str| -> serde_json::Value {
         let text = place.read(&format!("{run}/metrics.jsonl"));

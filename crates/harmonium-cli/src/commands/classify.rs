@@ -20,7 +20,7 @@ use std::path::PathBuf;
   harmonium classify runs/class digits:test              a csv of predictions; accuracy if labels are known
   harmonium classify runs/class new.csv -o labels.csv --probabilities
 
-Missing entries of a row are summed over: p(y|v) is then that of the class given what is known of the row.")]
+Missing entries of a row are summed over: p(y|v) is then the probability of the class given the known entries.")]
 pub(crate) struct ClassifyArgs {
     /// A run, or a model file, of a class machine
     #[arg(value_name = "RUN|MODEL")]

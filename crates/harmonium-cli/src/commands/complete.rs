@@ -31,21 +31,21 @@ enum How {
   harmonium complete runs/table gaps.csv -o full.csv --probabilities p.csv
 
 An entry is missing when it is empty, NA, NaN, null or ?. Probabilities are those of the filled value given all
-known entries of its row: exactly where the machine or the gaps are small, else averaged over chains that keep the
-known entries.")]
+known entries of its row: exact if the machine or the gaps are small, otherwise averaged over chains with the known
+entries clamped.")]
 pub(crate) struct CompleteArgs {
     /// A run, or a model file
     #[arg(value_name = "RUN|MODEL")]
     model: PathBuf,
     /// The table with gaps
     data: String,
-    /// What to fill in
+    /// The value to fill in
     #[arg(long, value_enum, default_value = "best")]
     fill: How,
     /// Chains for each row
     #[arg(long, default_value_t = CHAINS, value_name = "N")]
     chains: usize,
-    /// Sweeps of every chain before, and again while, it is averaged
+    /// Burn-in sweeps of every chain, and as many again over which it is averaged
     #[arg(long, default_value_t = SWEEPS, value_name = "N")]
     sweeps: usize,
     /// A csv file for the probability of every filled entry

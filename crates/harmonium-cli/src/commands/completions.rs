@@ -1,4 +1,4 @@
-//! `completions`: a script that teaches a shell the commands and flags.
+//! `completions`: prints a shell-completion script.
 
 use super::Cli;
 use crate::args::Common;

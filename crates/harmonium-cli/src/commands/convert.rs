@@ -64,7 +64,7 @@ impl ConvertArgs {
     }
 }
 
-/// A model of any file in double precision: what single precision would round is kept.
+/// Reads a model from any supported file in double precision, so that nothing is rounded.
 fn read(path: &Path) -> Result<(Foreign, Provenance)> {
     if path.is_dir() || Run::of_checkpoint(path).is_some() {
         // Runs are in single precision.

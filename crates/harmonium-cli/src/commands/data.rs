@@ -1,4 +1,4 @@
-//! `data`: list what needs no file, describe and export anything.
+//! `data`: list built-in data, describe and export any data.
 
 use crate::args::Common;
 use crate::data::DataArgs;
@@ -14,10 +14,10 @@ use std::path::PathBuf;
 /// Flags of `data`.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
-  harmonium data                                    the data that need no file
+  harmonium data                                    the built-in data
   harmonium data describe table.csv                 kinds of columns, why, and the flag that changes one
   harmonium data describe table.csv --toml > s.toml a schema to edit and pass as --schema s.toml
-  harmonium data describe digits                    with a look at the first rows
+  harmonium data describe digits                    also draws the first rows
   harmonium data export ising:16x16,t=2.3 -o i.npy  write it as csv, npy, npz or fasta")]
 pub(crate) struct DataCommand {
     #[command(subcommand)]
@@ -26,9 +26,9 @@ pub(crate) struct DataCommand {
 
 #[derive(Subcommand, Debug)]
 enum Action {
-    /// List the data that need no file
+    /// List the built-in data
     List,
-    /// What is in a data set: rows, columns, their kinds and why
+    /// Show the rows and columns of a data set, the kinds of the columns and the reasons for them
     Describe(Describe),
     /// Write a data set as csv, npy, npz or fasta
     Export(Export),
@@ -155,7 +155,7 @@ fn export(args: &Export, common: &Common) -> Result {
     write_table(&set.into_all()?, args.output.as_deref(), common.force)
 }
 
-/// Standard output that remembers whether its reader has gone: writers of formats hide that in errors of their own.
+/// Standard output that records a broken pipe: the format writers hide it in errors of their own.
 #[derive(Default)]
 struct Stdout {
     closed: bool,
@@ -181,7 +181,7 @@ pub(crate) fn write_table(table: &Table, path: Option<&std::path::Path>, force: 
         let mut out = std::io::BufWriter::new(Stdout::default());
         let written = harmonium_data::csv_to(&mut out, table).and_then(|()| out.flush());
         let closed = out.get_ref().closed;
-        // Nobody is there to take what the buffer still holds.
+        // The pipe is broken: discard what the buffer still holds.
         let _ = out.into_parts();
         return match written {
             Err(_) if closed => Err(Failure::Pipe),
@@ -210,7 +210,7 @@ pub(crate) fn write_table(table: &Table, path: Option<&std::path::Path>, force: 
 pub(crate) fn write_images(table: &Table, path: &std::path::Path, force: bool) -> Result {
     let images = picture::images(table, 0..table.rows().min(1024)).ok_or_else(|| {
         Failure::new(format!(
-            "{}: the rows are no images, so that no grid can be drawn; \
+            "{}: the rows are not images, so no grid can be drawn; \
              write .csv or .npy, or give the data a shape in a schema",
             path.display()
         ))
@@ -218,7 +218,7 @@ pub(crate) fn write_images(table: &Table, path: &std::path::Path, force: bool) -
     run::write(path, force, &grid_png(&images))
 }
 
-/// A grid about as wide as high, large enough to be looked at.
+/// A grid about as wide as high, enlarged for viewing.
 pub(crate) fn grid_png(images: &[picture::Picture]) -> Vec<u8> {
     let across = (images.len() as f64).sqrt().ceil() as usize;
     let scale = (1000 / (across.max(1) * (images[0].width + 2))).clamp(1, 8);

@@ -23,30 +23,30 @@ use std::path::PathBuf;
   harmonium evaluate runs/digits --at 100            the model kept nearest to update 100
   harmonium evaluate runs/digits --along             all models kept along the run, as a table
 
-The verdict speaks of the model first: `diverged` (the likelihood is not finite) or `worse than independent columns`.
+The verdict first concerns the model: `diverged` (the likelihood is not finite) or `worse than independent columns`.
 Otherwise it is `exact` (enumerated), `converged` (estimates from both sides agree and every check passed) or
-`not converged` (the interval must not be relied upon; the reasons say why). Exit code 0 says that it was
+`not converged` (the interval is not reliable; the reasons say why). Exit code 0 means that it was
 computed, whatever the verdict.
 
-Rows with missing entries count with ln p of what is known of them; chains and samples are held against whole rows.
+Rows with missing entries count with ln p of their known entries; chains and samples are compared with complete rows.
 
-Of a conditional machine (made in Python) it is ln p(v | condition): the data have the columns of the condition and of the
-visible units side by side, `past0`, `past1`, …, `v0`, …. ln Z is found for every condition that occurs.
+For a conditional machine (made in Python) the likelihood is ln p(v | condition): the data have the columns of the condition and of the
+visible units side by side, `past0`, `past1`, …, `v0`, …. ln Z is computed for every condition that occurs.
 
-What --at and --along find is kept in RUN/evaluations.jsonl, from which `harmonium report` draws its curve.")]
+The results of --at and --along are kept in RUN/evaluations.jsonl, from which `harmonium report` draws its curve.")]
 pub(crate) struct EvaluateArgs {
     /// A run, or a model file
     #[arg(value_name = "RUN|MODEL")]
     model: PathBuf,
-    /// The data [default: what the run held out, or learned from]
+    /// The data [default: the held-out rows of the run, or its training rows]
     data: Option<String>,
-    /// The model that was kept nearest to this update, not the one that the run ended with
+    /// Evaluate the model saved nearest to this update instead of the final one
     #[arg(long, value_name = "UPDATE", conflicts_with = "along")]
     at: Option<u64>,
-    /// All models kept along the run (`train --keep` says how many): likelihood against update and seconds
+    /// Evaluate all models saved along the run (`train --keep` sets how many): likelihood against update and seconds
     #[arg(long)]
     along: bool,
-    /// Most time for ln Z [default: none; 30s for each model of --along]
+    /// Time limit for ln Z [default: none; 30s for each model of --along]
     #[arg(long, value_name = "TIME", value_parser = crate::config::seconds)]
     time_budget: Option<f64>,
     /// Standard error of ln Z to aim at, in nats

@@ -27,12 +27,12 @@ use clap::{Parser, Subcommand};
     max_term_width = 100,
     after_help = "Start here:
   harmonium train digits              train a machine on the built-in digits, a minute or less
-  harmonium data                      list the data that need no file
+  harmonium data                      list the built-in data
   harmonium train table.csv -o run    train on a table of your own
-  harmonium report run                one HTML file with all there is to see
+  harmonium report run                one HTML file with all figures of the run
 
 Data are named `digits`, `mnist:test`, `file.npz`, `file.npz:train`, `table.csv`, or `-` for standard input.
-Exit codes: 0 done, 1 could not be done, 2 the command line or a configuration is wrong, 130 interrupted."
+Exit codes: 0 success, 1 failure, 2 invalid command line or configuration, 130 interrupted."
 )]
 pub(crate) struct Cli {
     /// What to do.
@@ -44,13 +44,13 @@ pub(crate) struct Cli {
 }
 
 /// The commands.
-// Made once, at the start: boxing the large variants would only cost words.
+// Constructed once per process: boxing the large variants would gain nothing.
 #[allow(clippy::large_enum_variant)]
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
     /// Train a machine on data, or continue a run
     Train(train::TrainArgs),
-    /// Draw samples from a model, freely or with some columns given
+    /// Draw samples from a model, unconditional or with some columns fixed
     Sample(sample::SampleArgs),
     /// Fill the missing entries of a table
     Complete(complete::CompleteArgs),
@@ -76,7 +76,7 @@ pub(crate) enum Command {
     Completions(completions::CompletionsArgs),
 }
 
-/// Carries out what was typed.
+/// Runs the command.
 pub(crate) fn run(cli: Cli) -> Result {
     let common = &cli.common;
     // This thread is one of the pool's: work that is handed to another one and waited for costs two wake-ups each time, a

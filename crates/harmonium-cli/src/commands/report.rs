@@ -1,4 +1,4 @@
-//! `report`: one HTML file with all there is to see of a run.
+//! `report`: one HTML file with all figures of a run.
 
 use crate::args::Common;
 use crate::error::{Failure, Result};
@@ -15,7 +15,7 @@ use std::path::PathBuf;
   harmonium report runs/digits                      writes runs/digits/report.html and runs/digits/figures/
   harmonium report runs/digits -o digits.html --force
 
-The page needs no network and no other file; its figures stand beside it as SVG and PNG as well.")]
+The page needs no network and no other file; its figures are also saved next to it as SVG and PNG.")]
 pub(crate) struct ReportArgs {
     /// A run
     #[arg(value_name = "RUN")]

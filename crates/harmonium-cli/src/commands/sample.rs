@@ -1,4 +1,4 @@
-//! `sample`: draws from a model, freely or with some columns given.
+//! `sample`: draws from a model, unconditional or with some columns fixed.
 
 use crate::args::Common;
 use crate::commands::data::write_table;
@@ -23,12 +23,12 @@ use std::path::PathBuf;
   harmonium sample runs/digits -n 10000 --chains 100 --between 20 -o samples.npy
   harmonium sample runs/table --clamp age=41 --clamp smoker=yes -n 3
   harmonium sample runs/table --given half.csv            one sample for each row, gaps filled
-  harmonium sample runs/table -n 1000 --tempering 20      replica exchange, whatever plain chains do
+  harmonium sample runs/table -n 1000 --tempering 20      replica exchange, even if plain chains mix
   harmonium sample runs/family -n 50 --temperature 0.8 -o new.fasta
 
 Samples of machines small enough to be enumerated at once are exact and independent of each other. Otherwise a few pairs of
-chains from different starts are watched first: where they do not forget their start, replica exchange takes the place of
-plain chains, and it says so. --no-tempering makes plain chains in any case.")]
+chains from different starts are compared first: if they stay correlated with their starts, replica exchange replaces
+plain chains, with a message. --no-tempering always uses plain chains.")]
 pub(crate) struct SampleArgs {
     /// A run, or a model file
     #[arg(value_name = "RUN|MODEL")]
@@ -48,18 +48,18 @@ pub(crate) struct SampleArgs {
     /// Temperature: below 1 samples are more typical, above 1 more varied
     #[arg(long, default_value_t = 1.0, value_name = "T")]
     temperature: f64,
-    /// Replica exchange in any case: every chain has partners at this many temperatures, the hottest of which move freely,
-    /// and trades places with them after every sweep, so that all modes are found [default if given: 12]
+    /// Always use replica exchange: every chain has replicas at this many temperatures, the hottest of which move freely,
+    /// and swaps states with them after every sweep, so that it reaches all modes [default if given: 12]
     #[arg(long, value_name = "TEMPERATURES", num_args = 0..=1, default_missing_value = "12",
           value_parser = clap::value_parser!(u16).range(2..=1000))]
     tempering: Option<u16>,
-    /// Plain chains in any case, even where samples could be exact or chains do not mix
+    /// Always use plain chains, even if samples could be exact or chains do not mix
     #[arg(long, conflicts_with = "tempering")]
     no_tempering: bool,
     /// A column and its value, kept in every sample; may be repeated
     #[arg(long, value_name = "COLUMN=VALUE")]
     clamp: Vec<String>,
-    /// A table with gaps: what is there is kept, the rest is sampled
+    /// A table with gaps: known entries are kept, missing ones are sampled
     #[arg(long, value_name = "DATA", conflicts_with = "clamp")]
     given: Option<String>,
     /// The file to write: .csv, .npy, .npz, .fasta, or .png for a grid of images
@@ -129,14 +129,14 @@ impl SampleArgs {
         }
         let samples = task.run()?;
         if !common.quiet {
-            tell(&samples);
+            print_notes(&samples);
         }
         Ok(layout.table(machine, &samples.states)?)
     }
 }
 
-/// How it went, where there is something to say about it.
-fn tell(samples: &Samples) {
+/// Prints notes and warnings about the sampling.
+fn print_notes(samples: &Samples) {
     samples.note.iter().for_each(|note| say!("{note}"));
     if let Some(exchange) = samples.exchange {
         say!(

@@ -21,25 +21,25 @@ use std::path::PathBuf;
 
 Rank 1 is the most anomalous row. log_likelihood is −free_energy − ln Z in nats, both in the units of the table; lower and
 upper are the ends of its 95 % interval. All rows share the error of ln Z, so that differences between rows are exact; only in deep
-machines too large to enumerate, and in rows with many gaps, does each row have an error of its own besides. A class
+machines too large to enumerate, and in rows with many gaps, does each row also have an error of its own. A class
 machine scores rows without labels by ln p(v), rows with labels by ln p(v, y); a conditional machine by ln p(v | condition),
 with the columns of the condition and of the visible units side by side.
 
-Rows may have missing entries (empty, NA, NaN, null or ?): they are scored by ln p of what is known of them, with the rest
-summed over. Such scores compare rows that lack the same entries; a row of which less is known is less improbable.")]
+Rows may have missing entries (empty, NA, NaN, null or ?): they are scored by ln p of their known entries, with the rest
+summed over. Compare such scores only between rows that lack the same entries: fewer known entries give a larger ln p.")]
 pub(crate) struct ScoreArgs {
     /// A run, or a model file
     #[arg(value_name = "RUN|MODEL")]
     model: PathBuf,
     /// The rows
     data: String,
-    /// Other rows, to see how well scores tell the two apart
+    /// Other rows: report how well the scores separate the two sets (AUC)
     #[arg(long, value_name = "DATA")]
     against: Option<String>,
     /// Skip ln Z: free energies and ranks only, no log-likelihoods
     #[arg(long)]
     no_log_z: bool,
-    /// Most seconds for ln Z
+    /// Time limit for ln Z
     #[arg(long, value_name = "TIME", value_parser = crate::config::seconds)]
     time_budget: Option<f64>,
     /// The csv file to write [default: standard output]

@@ -1,4 +1,4 @@
-//! `train`: from data to a run directory with a model in it, or on from where a run stopped.
+//! `train`: trains on data into a run directory, or resumes a run.
 
 mod flags;
 mod job;

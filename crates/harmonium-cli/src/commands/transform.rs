@@ -18,7 +18,7 @@ use std::sync::Arc;
 #[command(after_help = "Examples:
   harmonium transform runs/digits digits:test                 mean of every hidden unit, as csv
   harmonium transform runs/digits digits -o features.npy      for another program
-  harmonium transform runs/digits digits --inputs             what reaches the hidden units, before their nonlinearity
+  harmonium transform runs/digits digits --inputs             inputs of the hidden units, before their nonlinearity
 
 Features of a row with missing entries are the mean over all ways to complete it.")]
 pub(crate) struct TransformArgs {

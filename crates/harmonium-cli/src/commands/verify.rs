@@ -19,8 +19,8 @@ const SMALL: f64 = 1e-3;
   harmonium verify model.safetensors --chains 10000 --sweeps 1000
 
 Means of all units and of all coupled pairs over many chains are compared with enumeration; a machine too big for
-that is cut down to random units with their own weights. Chains that mix slowly fail as a wrong sampler would.
-Exit code 1 when they do not agree.")]
+that is reduced to a random subset of its units with their weights. Slowly mixing chains fail the test as a wrong sampler would.
+Exit code 1 if samples and enumeration do not agree.")]
 pub(crate) struct VerifyArgs {
     /// A run, or a model file
     #[arg(value_name = "RUN|MODEL")]

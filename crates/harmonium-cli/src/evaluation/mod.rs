@@ -40,7 +40,7 @@ impl Effort {
         Self { std_err, chains, ..self }
     }
 
-    /// Little enough not to keep anybody waiting.
+    /// A short time limit, for the end of `train`.
     pub(crate) fn after_training() -> Self {
         Self::new(Some(30.0))
     }
@@ -61,7 +61,7 @@ impl Effort {
     }
 }
 
-/// What was found, and about what.
+/// The result of an evaluation, and the name of its rows.
 pub(crate) struct Evaluation {
     found: tasks::Evaluation,
     /// What the rows are: `test`, `training`, or the data's name.
@@ -82,7 +82,7 @@ impl Evaluation {
     pub(crate) fn independent(&self) -> Option<f64> {
         self.found.gain().map(|g| g.floor)
     }
-    /// Whether it may be relied upon, and why.
+    /// Whether the result is reliable.
     pub(crate) fn verdict(&self) -> Verdict {
         self.found.verdict()
     }
@@ -117,7 +117,7 @@ impl Evaluation {
         })
     }
 
-    /// The same for people.
+    /// The result as text.
     pub(crate) fn words(&self) -> Vec<String> {
         let ((lower, upper), verdict) = (self.ends(), self.verdict());
         let half = 0.5 * (upper - lower);
@@ -165,7 +165,7 @@ impl Evaluation {
     }
 }
 
-/// Rows of a table as a machine sees them.
+/// Rows of a table as states of a machine.
 pub(crate) struct Rows<'a> {
     /// The machine, with the class among the hidden units where the rows have none.
     pub(crate) machine: Machine,
@@ -174,7 +174,7 @@ pub(crate) struct Rows<'a> {
     pub(crate) whole: Vec<usize>,
     /// Independent columns to compare with.
     floor: Option<&'a Floor>,
-    /// What is to be known about the rows.
+    /// A remark about the rows for the user.
     pub(crate) remark: Option<String>,
 }
 
@@ -211,7 +211,7 @@ impl<'a> Rows<'a> {
                     None => data,
                     Some(l) => {
                         machine = machine.with_hidden(l)?;
-                        // The floor of a class machine knows labels; without them there is none.
+                        // The floor of a class machine includes the labels; without labels there is none.
                         floor = None;
                         remark = Some(
                             "the rows have no labels: this is ln p(v), summed over the classes".into(),
@@ -281,7 +281,7 @@ impl<'a> Rows<'a> {
         Ok(Evaluation { found, name: name.into(), seconds: start.elapsed().as_secs_f64() })
     }
 
-    /// What the log-likelihood of a row has more in the units of the table.
+    /// What is added to the log-likelihood of a row to have it in the units of the table.
     pub(crate) fn offset(&self, row: usize) -> f64 {
         self.data.offsets().map_or(0.0, |x| x[row])
     }

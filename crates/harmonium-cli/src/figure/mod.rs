@@ -1,4 +1,4 @@
-//! Figures: charts as SVG, pictures as PNG, both small and without foreign help.
+//! Figures: charts as SVG, pictures as PNG, both small and without other libraries.
 
 mod axis;
 pub(crate) mod chart;

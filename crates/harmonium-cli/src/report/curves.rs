@@ -27,7 +27,7 @@ struct Point {
     firm: bool,
 }
 
-/// What `evaluate --along` has found, and quick estimates where it has not looked.
+/// The results of `evaluate --along`, and quick estimates for models it has not evaluated.
 fn points(m: &Material<'_>, table: &Table, data: &str) -> Vec<Point> {
     let records = Records::read(m.run);
     let recorded = |update: u64| -> Option<Point> {
@@ -122,8 +122,8 @@ pub(super) fn section(m: &Material<'_>) -> Result<Section> {
     if let Some(floor) = independent(&points) {
         let floor = format!("{floor:.3}").replace('-', "−");
         words += &format!(
-            "Independent columns with the marginals of the training rows have {floor}: what lies above is what the machine \
-             knows of how columns depend on each other. "
+            "Independent columns with the marginals of the training rows have {floor}: the difference is what the machine \
+             has learned about dependencies between columns. "
         );
     }
     let doubtful = points.iter().filter(|p| !p.firm).count();
@@ -135,10 +135,10 @@ pub(super) fn section(m: &Material<'_>) -> Result<Section> {
         );
     }
     if undone > 0 {
-        words += &format!("{undone} updates were undone because they would have spoilt the model. ");
+        words += &format!("{undone} updates were undone because they would have damaged the model. ");
     }
     if has_gap {
-        words += "A rising free-energy gap would be the first sign of learning rows by heart.";
+        words += "A rising free-energy gap would be the first sign of overfitting.";
     }
     Ok(Section { title: "Learning", words, figures })
 }

@@ -1,4 +1,4 @@
-//! Chains: how they evolve, whether those from data and those from nothing agree.
+//! Chains: how they evolve, whether those started from data and from random states agree.
 
 use super::{Material, Section};
 use crate::error::Result;
@@ -76,7 +76,7 @@ pub(super) fn section(m: &Material<'_>, seed: u64) -> Result<Section> {
     let chart = chart.band(band, 0).band(band2, 1).line(line, 0, Some("started from data")).line(
         line2,
         1,
-        Some("started from nothing"),
+        Some("started at random"),
     );
     figures.push(("chains".into(), chart.svg()));
     let half = SWEEPS / 2;
@@ -88,14 +88,12 @@ pub(super) fn section(m: &Material<'_>, seed: u64) -> Result<Section> {
         figures.push(("chains-over-sweeps".into(), film));
     }
     let verdict = match d.r_hat {
-        r if r < 1.05 => {
-            "chains from either start arrive at the same place: the model is in equilibrium with itself"
-        }
+        r if r < 1.05 => "chains from either start reach the same distribution: they equilibrate",
         r if r < 1.2 => {
             "chains from either start come close but do not quite agree after the sweeps shown"
         }
         _ => {
-            "chains from data and from nothing stay apart: samples depend on where they start, so use --tempering"
+            "chains from data and from random states stay apart: samples depend on where they start, so use --tempering"
         }
     };
     let data_f = machine.free_energy(&m.data).map(|f| f.iter().sum::<f64>() / f.len() as f64).ok();

@@ -95,7 +95,7 @@ fn caption(name: &str) -> String {
         "gradient" => "norm of the gradient",
         "chains" => "chains from two starts: lines are means, bands one standard deviation",
         "chains-over-sweeps" => {
-            "six chains from nothing, after 0, 1, 2, 5, 10, 20, 50, 100, 200, 400, 700 and 1000 sweeps"
+            "six chains from random states, after 0, 1, 2, 5, 10, 20, 50, 100, 200, 400, 700 and 1000 sweeps"
         }
         "pca" => "first two principal components",
         "first-moments" => "mean of every unit",
@@ -162,15 +162,15 @@ fn verdict(out: &mut String, evaluation: &Value) {
         "exact" => ("", "The likelihood was enumerated: it is exact but for the choice of rows."),
         "converged" => (
             "",
-            "The likelihood can be relied upon: estimates of ln Z from below and from above agree, and every check passed.",
+            "The likelihood is reliable: estimates of ln Z from below and from above agree, and every check passed.",
         ),
         "diverged" => (" bad", "The likelihood is not a finite number: this model must not be used."),
         "worse than independent columns" => {
-            (" bad", "This model must not be used: it is worse than taking every column for itself.")
+            (" bad", "This model must not be used: it is worse than a model of independent columns.")
         }
         _ => (
             " bad",
-            "The likelihood must not be relied upon: at least one check failed. Longer annealing (`harmonium evaluate --time-budget`) may settle it.",
+            "The likelihood is not reliable: at least one check failed. Longer annealing (`harmonium evaluate --time-budget`) may help.",
         ),
     };
     let _ =

@@ -34,8 +34,8 @@ pub(super) fn side_by_side(m: &Material<'_>) -> Section {
     }
     Section {
         title: "Data and samples",
-        words: "First, rows that the machine has learned from; then its own samples, each from a chain of its own that \
-                has never seen the data."
+        words: "First, rows that the machine has learned from; then its own samples, drawn \
+                independently of the data."
             .into(),
         figures,
     }
@@ -100,7 +100,7 @@ fn weights(m: &Material<'_>) -> Array2<f64> {
 pub(super) fn section(m: &Material<'_>) -> Result<Section> {
     let machine = &m.model.machine;
     let (mut x, mut y) = (dense(machine, &m.data)?, dense(machine, &m.sampled)?);
-    // Moments of the data are of the known entries alone: what the machine thinks of the others must not speak for it.
+    // Moments of the data are of the known entries alone: entries filled in by the machine would favour it.
     let known = weights(m);
     let a = means(&x, &known);
     at_mean(&mut x, &known, &a);

@@ -57,7 +57,7 @@ pub(super) fn section(m: &Material<'_>) -> Result<Section> {
             let across = ((images.len() as f64).sqrt() * 1.4).ceil() as usize;
             figures.push(("weights".into(), image_grid(&images, across, 720, Some(diverging))));
             format!(
-                "What each hidden unit looks for, the strongest {} of {} first: red pixels speak for it, blue ones against.",
+                "What each hidden unit looks for, the strongest {} of {} first: red pixels activate it, blue ones inhibit it.",
                 images.len(),
                 w.ncols()
             )
@@ -70,7 +70,7 @@ pub(super) fn section(m: &Material<'_>) -> Result<Section> {
                 let site = Array2::from_shape_fn((w.nrows() / q, q), |(i, a)| w[[i * q + a, j]]);
                 figures.push((format!("logo-{}", rank + 1), logo(site.view(), letters, 40)));
             }
-            "The strongest hidden units as logos: letters above the line speak for the unit, those below against; \
+            "The strongest hidden units as logos: letters above the line activate the unit, those below inhibit it; \
              positions with weak weights are left out."
                 .into()
         }
@@ -80,7 +80,7 @@ pub(super) fn section(m: &Material<'_>) -> Result<Section> {
         {
             let (w, names) = all_weights(m, b);
             figures.push(("weights".into(), named_heat_map(w.view(), &names, 900.0)));
-            "Weights between the columns (rows here) and the hidden units: red speaks for a unit, blue against.".into()
+            "Weights between the columns (rows here) and the hidden units: red activates a unit, blue inhibits it.".into()
         }
         _ => {
             figures.push(("weights".into(), heat_map(w.view(), 720)));
@@ -143,7 +143,7 @@ pub(super) fn spectrum(m: &Material<'_>) -> Section {
         let chart = Chart::new("rank", "singular value");
         figures.push(("spectrum".into(), chart.points(points, 2.4, 0, Some("trained")).svg()));
     }
-    let words = "Directions of the data are learned one after the other: a singular value that leaves the floor \
+    let words = "Directions of the data are learned one after the other: a singular value that rises above the rest \
                  is a direction that the machine has found."
         .into();
     Section { title: "Spectrum of the weights", words, figures }

@@ -255,7 +255,7 @@ impl Estimator {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Bits, Layer};
+    use crate::{Bits, Kind, Layer};
 
     /// What a checkpoint brings is not drawn first.
     #[test]

@@ -1,4 +1,4 @@
-//! Likelihoods of the models kept along a run.
+//! Likelihoods of the models saved along a run.
 
 use crate::args::Common;
 use crate::error::Result;
@@ -8,7 +8,7 @@ use crate::output::{grouped, put};
 use harmonium_data::Table;
 use serde_json::Value;
 
-/// Evaluates every model kept along the run, telling each as soon as it is known.
+/// Evaluates every model saved along the run and prints each result as soon as it is known.
 pub(super) fn along(
     model: &Model,
     table: &Table,

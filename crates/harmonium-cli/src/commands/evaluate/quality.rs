@@ -1,4 +1,4 @@
-//! Whether chains forget their start, and whether samples resemble the data.
+//! Whether chains mix, and whether samples resemble the data.
 
 use crate::error::Result;
 use crate::evaluation::Rows;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 /// Rows and samples that are compared with each other.
 const COMPARED: usize = 1000;
 
-/// Whether chains forget their start, and whether samples resemble the data.
+/// Whether chains mix, and whether samples resemble the data.
 pub(super) struct Quality {
     chains: Equilibrium,
     samples: Samples,
@@ -24,7 +24,7 @@ pub(super) struct Quality {
     classes: Option<Classes>,
 }
 
-/// How well a class machine tells the labels of rows.
+/// How well a class machine predicts the labels of rows.
 #[derive(serde::Serialize)]
 struct Classes {
     /// Fraction of the labels that are the most probable ones.
@@ -57,19 +57,19 @@ struct Samples {
     adversarial: Adversarial,
     moments: [MomentMatch; 3],
     duplicates: Duplicates,
-    /// Whether copies were looked for among the rows of the training, or among those at hand.
+    /// Whether copies were looked for among the training rows, or among the evaluated rows.
     of_training: bool,
 }
 
 impl Quality {
-    /// `None` where all rows but one have gaps: samples can be held against whole rows only.
+    /// `None` if fewer than two rows are complete: samples can be compared with complete rows only.
     pub(super) fn new(model: &Model, table: &Table, seed: u64) -> Result<Option<Self>> {
         let rows = Rows::new(&model.machine, &model.layout, table, None)?;
         let Some(whole) = rows.complete().filter(|whole| whole.rows() > 1) else { return Ok(None) };
         let shown: Vec<usize> = spread(whole.rows(), COMPARED).collect();
         let (machine, data) = (&rows.machine, whole.select(&shown));
         let drawn = &machine.sample(data.rows().max(100)).seed(seed).run()?.states;
-        // The rows that the machine has seen, where the run knows them: copies of these are what memory would show.
+        // The training rows, if the run has them: copies of these would show memorisation.
         let train = model.run.as_ref().and_then(|run| {
             let mut config = crate::config::Config::read(&run.config()).ok()?;
             let set = config.load().ok()?;

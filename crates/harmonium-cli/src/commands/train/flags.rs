@@ -17,16 +17,16 @@ use std::path::{Path, PathBuf};
 /// Flags of `train`.
 #[derive(Args, Debug, Default)]
 #[command(after_help = "Examples:
-  harmonium train digits                             everything chosen for you
+  harmonium train digits                             all settings chosen automatically
   harmonium train mnist --hidden 500 --time-budget 10m -o runs/mnist
   harmonium train table.csv --label species --machine class
   harmonium train family.fasta --hidden-kind drelu   Potts visible units, one per position
   harmonium train ising:16x16,t=2.3 --machine fully-visible
-  harmonium train runs/mnist                         go on where a run stopped
+  harmonium train runs/mnist                         resume a stopped run
   harmonium train --config runs/mnist/config.toml -o runs/again
 
 The run directory holds config.toml (repeats the run), metrics.jsonl, checkpoints/, model.safetensors,
-evaluation.json, samples.png (for images) and log.txt. Ctrl-C finishes the update, saves and says how to go on.")]
+evaluation.json, samples.png (for images) and log.txt. Ctrl-C finishes the update, saves and prints how to resume.")]
 pub(crate) struct TrainArgs {
     /// The data, or a run directory to continue
     #[arg(value_name = "DATA|RUN")]
@@ -52,16 +52,16 @@ pub(crate) struct TrainArgs {
     /// Number of hidden units, or several numbers for a deep machine (100,50) [default: from the data]
     #[arg(long, value_name = "N", value_delimiter = ',', help_heading = "Machine")]
     hidden: Option<Vec<usize>>,
-    /// What hidden units are: binary, spin, gaussian, relu, drelu, potts:Q [default: binary]
+    /// Kind of the hidden units: binary, spin, gaussian, relu, drelu, potts:Q [default: binary]
     #[arg(long, value_name = "KIND", help_heading = "Machine")]
     hidden_kind: Option<String>,
     /// Units of count columns: poisson, binomial:N, neg_binomial:R:N, or ordinal:N [default: whichever fits the counts best]
     #[arg(long, value_name = "KIND", help_heading = "Machine")]
     counts: Option<String>,
-    /// Estimator of the negative phase: exact, cd, pcd, … [default: exact where it is quick, else pcd]
+    /// Estimator of the negative phase: exact, cd, pcd, … [default: exact if that is quick, otherwise pcd]
     #[arg(long, value_name = "NAME", help_heading = "Learning")]
     estimator: Option<String>,
-    /// Sweeps of the chains for each update [default: pcd: 1 to 16, as the chains turn out to need]
+    /// Sweeps of the chains for each update [default: pcd: 1 to 16, adapted to their autocorrelation]
     #[arg(long, value_name = "N", help_heading = "Learning")]
     sweeps: Option<usize>,
     /// Number of chains
@@ -129,7 +129,7 @@ impl TrainArgs {
         Job::new(config, Run::new(dir), common)?.run(common)
     }
 
-    /// A run that goes on keeps its settings: everything else would not be the same run.
+    /// A resumed run keeps its settings: with others it would not be the same run.
     fn nothing_changes(&self, run: &Run) -> Result {
         let same = format!("{self:?}") == format!("{:?}", Self::default());
         if same {
@@ -242,7 +242,7 @@ fn named<T: serde::de::DeserializeOwned>(
         .map_err(|e| Failure::usage(format!("{flag} {name}: {}", tidy(name, &e))))
 }
 
-/// What serde says of an unknown name or setting, in words that fit flags.
+/// Rewrites serde's message about an unknown name or setting in terms of flags.
 fn tidy(name: &str, error: &serde_json::Error) -> String {
     let message = error.to_string();
     let words: Vec<&str> = message.split('`').skip(1).step_by(2).collect();

@@ -1,4 +1,4 @@
-//! A training job: data, machine and plan made ready, then carried out, then evaluated.
+//! A training job: prepares data, machine and plan, trains, then evaluates.
 
 use super::watch::{Keeper, Levels};
 use crate::args::Common;
@@ -23,7 +23,7 @@ use serde_json::json;
 use std::cell::Cell;
 use std::time::Instant;
 
-/// Seconds between checkpoints where nothing else is said.
+/// Default number of seconds between checkpoints.
 const CHECKPOINT: f64 = 30.0;
 /// Seconds of silence before a run begins.
 const PATIENCE: f64 = 2.0;
@@ -36,13 +36,13 @@ const KEEP: usize = 20;
 pub(super) struct Job {
     config: Config,
     run: Run,
-    /// The data; the entries of the training part stand in `data` only.
+    /// The data; the entries of the training rows are in `data` only.
     set: Dataset,
     data: Data,
     machine: Machine,
     layout: Layout,
-    /// Independent columns with the marginals of the training rows; none where the machine learns to tell classes apart, which
-    /// is no model of the rows.
+    /// Independent columns with the marginals of the training rows; none for discriminative training, which
+    /// does not model the rows.
     floor: Option<Floor>,
     start: Start,
 }
@@ -65,7 +65,7 @@ impl Job {
         let (start, told) = (Instant::now(), Cell::new(common.quiet));
         let never_stop = || {
             if start.elapsed().as_secs_f64() > PATIENCE && !told.replace(true) {
-                say!("finding out how long to train, on rows that are left out in turn …");
+                say!("choosing the number of updates by cross-validation …");
             }
             false
         };
@@ -83,7 +83,7 @@ impl Job {
         Ok(Self { config, run, set, data, machine, layout, floor, start })
     }
 
-    /// A run that goes on.
+    /// Resumes a run.
     pub(super) fn resume(run: Run, _: &Common) -> Result<Self> {
         let mut config = Config::read(&run.config())?;
         let mut set = config.load()?;
@@ -98,7 +98,7 @@ impl Job {
         Ok(Self { config, run, set, data, machine, layout, floor, start })
     }
 
-    /// Trains, evaluates, tells.
+    /// Trains, evaluates and reports.
     pub(super) fn run(self, common: &Common) -> Result {
         let start = Instant::now();
         let data = &self.data;
@@ -133,7 +133,7 @@ impl Job {
         self.conclude(&trainer, &reason, trained, common)
     }
 
-    /// The first moment of a run; deep machines have their levels trained before it.
+    /// The trainer at its start; the levels of deep machines are pretrained first.
     fn start<'d>(
         &self,
         plan: &TrainPlan,
@@ -221,7 +221,7 @@ impl Job {
             );
         }
         if trainer.update_count() > 0 {
-            say!("going on from update {}", grouped(trainer.update_count()));
+            say!("resuming from update {}", grouped(trainer.update_count()));
         }
     }
 
@@ -240,7 +240,7 @@ impl Job {
         }
     }
 
-    /// Evaluates the model and says where everything is.
+    /// Evaluates the model and reports the results and the files written.
     fn conclude(
         &self,
         trainer: &Trainer<'_, f32>,
@@ -267,7 +267,7 @@ impl Job {
         };
         let evaluation = rows.and_then(|rows| rows.evaluate(name, &effort, common, &mut heard));
         lost.map_or(Ok(()), Err)?;
-        // The model is there, whether or not its likelihood can be had.
+        // The model has been written, whether or not its likelihood can be computed.
         let evaluation = match evaluation {
             Ok(evaluation) => {
                 run::write(&self.run.evaluation(), true, evaluation.json().to_string().as_bytes())?;
@@ -290,8 +290,8 @@ impl Job {
         self.failure(trainer, reason, evaluation.as_ref())
     }
 
-    /// What makes a run a failure although its model has been written: it gave up, or what it has learned is worse than
-    /// nothing.
+    /// The failure of a run whose model has been written: training gave up, or the model diverged or is worse than independent
+    /// columns.
     fn failure(
         &self,
         trainer: &Trainer<'_, f32>,
@@ -342,7 +342,7 @@ impl Job {
         })
     }
 
-    /// The last words: likelihood and verdict, a look at samples, where things are, what to try next.
+    /// The final summary: likelihood and verdict, samples, files written, commands to try next.
     fn tell(&self, evaluation: Option<&Evaluation>, images: Option<&[picture::Picture]>) -> Result {
         put!("")?;
         for line in evaluation.map(Evaluation::words).unwrap_or_default() {
@@ -377,7 +377,7 @@ fn floor(config: &Config, machine: &Machine, data: &Data) -> Result<Option<Floor
     Ok(if classes { None } else { Some(Floor::new(machine, data)?) })
 }
 
-/// Keeps a copy of what came from standard input.
+/// Saves a copy of the data read from standard input.
 fn keep_input(config: &mut Config, train: &Table, test: Option<&Table>, run: &Run) -> Result {
     let path = run.dir.join("data.csv");
     harmonium_data::write_csv(&path, train)?;

@@ -20,7 +20,7 @@ pub(super) struct Keeper<'a> {
 }
 
 impl Keeper<'_> {
-    /// Name of the checkpoint that a run goes on from.
+    /// Path of the checkpoint from which a run resumes.
     pub(super) fn path(run: &Run) -> std::path::PathBuf {
         run.checkpoints().join("last.safetensors")
     }
@@ -70,7 +70,7 @@ impl Observer<f32> for Keeper<'_> {
     }
 }
 
-/// Tells of the levels of a deep machine, and stops their training on a signal.
+/// Reports the pretraining of the levels of a deep machine, and stops it on a signal.
 pub(super) struct Levels<'a> {
     pub(super) stop: &'a Stop,
     pub(super) quiet: bool,
