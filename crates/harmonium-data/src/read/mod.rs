@@ -64,16 +64,19 @@ pub(crate) fn file(
     options: &ReadOptions,
 ) -> Result<Vec<Grid>> {
     let place = Place::file(path);
-    if format == Format::Images {
-        return images(path, part, &place);
-    }
     let mut grids = match format {
         Format::Csv | Format::Tsv => {
             no_part(part, format, &place)?;
             text_table(open(path, &place)?, format, options, &place)?
         }
         Format::Hdf5 => hdf5(path, part, &place)?,
-        _ => from_bytes(read_all(path, &place)?, format, part, options, &place)?,
+        Format::Images => return images(path, part, &place),
+        Format::Npy
+        | Format::Npz
+        | Format::Parquet
+        | Format::Idx
+        | Format::Fasta
+        | Format::Safetensors => from_bytes(read_all(path, &place)?, format, part, options, &place)?,
     };
     if format == Format::Idx
         && let Some(labels) = idx::labels_beside(path)
@@ -104,14 +107,19 @@ pub(crate) fn from_bytes(
             let mut file = safetensors::Tensors::open(bytes, place)?;
             container::grids(&mut file, part, place)
         }
-        _ => {
+        Format::Npy => no_part(part, format, place).and_then(|()| array(npy::parse(bytes, place)?, place)),
+        Format::Idx => no_part(part, format, place).and_then(|()| array(idx::parse(bytes, place)?, place)),
+        Format::Fasta => {
             no_part(part, format, place)?;
-            match format {
-                Format::Npy => array(npy::parse(bytes, place)?, place),
-                Format::Idx => array(idx::parse(bytes, place)?, place),
-                Format::Fasta => fasta::grids(&bytes, options, place),
-                _ => text_table(&bytes[..], format, options, place),
-            }
+            fasta::grids(&bytes, options, place)
+        }
+        Format::Csv | Format::Tsv => {
+            no_part(part, format, place)?;
+            text_table(&bytes[..], format, options, place)
+        }
+        Format::Parquet | Format::Hdf5 | Format::Images => {
+            let why = format!("{} is read from a file only", format.name());
+            Err(Error::format(place, why, "give the name of the file"))
         }
     }
 }

@@ -17,7 +17,7 @@ const STD: f64 = 0.01;
 /// Rows up to which the length of a run is chosen by cross-validation: of bits, of other columns; and fewest rows that can
 /// be cut into parts.
 const FEW_BITS: usize = 1000;
-const FEW_ROWS: usize = 5000;
+pub(super) const FEW_ROWS: usize = 5000;
 const FEWEST: usize = 20;
 
 /// The plan of a run: `params` with every unset field given its default. With a time budget in seconds and neither updates nor

@@ -1,5 +1,6 @@
 //! Notices chains that do not mix, where the likelihood can be enumerated, and switches to exact gradients.
 
+use super::defaults::FEW_ROWS;
 use super::init::only_bits;
 use super::plan::{EXACT_UPDATES, default_batch};
 use super::{Evaluated, Event, Trainer};
@@ -13,8 +14,10 @@ const FALL: f64 = 0.3;
 const PART: f64 = 0.1;
 
 /// Seconds that exact gradients may take by estimate, in units of the enumeration of ln Z for each update (moments, and second
-/// moments of coupled real units, cost about twenty of these), and fewest updates that are worth the change.
-const SECONDS: f64 = 8.0;
+/// moments of coupled real units, cost about twenty of these): in runs on few rows, which cross-validation makes several times,
+/// and in others. And fewest updates that are worth the change.
+const SECONDS_AGAIN: f64 = 8.0;
+const SECONDS_ONCE: f64 = 40.0;
 const MOMENTS: f64 = 20.0;
 const FEWEST: u64 = 100;
 
@@ -68,7 +71,8 @@ impl<T: Real> Trainer<'_, T> {
             return Ok(None);
         }
         let (_, seconds) = self.machine.exact().cost()?;
-        let updates = EXACT_UPDATES.min((SECONDS / (MOMENTS * seconds)) as u64);
+        let limit = if self.rows.len() < FEW_ROWS { SECONDS_AGAIN } else { SECONDS_ONCE };
+        let updates = EXACT_UPDATES.min((limit / (MOMENTS * seconds)) as u64);
         if updates < FEWEST {
             return Ok(None);
         }
