@@ -107,8 +107,12 @@ pub(crate) fn from_bytes(
             let mut file = safetensors::Tensors::open(bytes, place)?;
             container::grids(&mut file, part, place)
         }
-        Format::Npy => no_part(part, format, place).and_then(|()| array(npy::parse(bytes, place)?, place)),
-        Format::Idx => no_part(part, format, place).and_then(|()| array(idx::parse(bytes, place)?, place)),
+        Format::Npy => {
+            no_part(part, format, place).and_then(|()| array(npy::parse(bytes, place)?, place))
+        }
+        Format::Idx => {
+            no_part(part, format, place).and_then(|()| array(idx::parse(bytes, place)?, place))
+        }
         Format::Fasta => {
             no_part(part, format, place)?;
             fasta::grids(&bytes, options, place)
