@@ -17,7 +17,7 @@ fn machine<T: Real>(v: usize, h: usize) -> Machine<T> {
 
 fn bits(rows: std::ops::Range<usize>, v: usize) -> Bits {
     Bits::from_fn(rows.len(), v, |r, j| {
-        (7 * (rows.start + r) + 13 * j) % (2 + (rows.start + r) % 5) == 0
+        (7 * (rows.start + r) + 13 * j).is_multiple_of(2 + (rows.start + r) % 5)
     })
 }
 

@@ -49,7 +49,7 @@ pub(super) struct Job {
 
 /// What a run starts from.
 enum Start {
-    Plan(TrainPlan),
+    Plan(Box<TrainPlan>),
     Checkpoint(Archive),
 }
 
@@ -79,7 +79,7 @@ impl Job {
         }
         run::write(&run.config(), true, config.text()?.as_bytes())?;
         let floor = floor(&config, &machine, &data)?;
-        let start = Start::Plan(plan);
+        let start = Start::Plan(Box::new(plan));
         Ok(Self { config, run, set, data, machine, layout, floor, start })
     }
 
@@ -92,7 +92,7 @@ impl Job {
         let path = Keeper::path(&run);
         let start = match path.is_file() {
             true => Start::Checkpoint(Archive::load(&path).context("the checkpoint of this run")?),
-            false => Start::Plan(config.train.plan(&machine, &data)?),
+            false => Start::Plan(Box::new(config.train.plan(&machine, &data)?)),
         };
         let floor = floor(&config, &machine, &data)?;
         Ok(Self { config, run, set, data, machine, layout, floor, start })
