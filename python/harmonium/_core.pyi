@@ -22,6 +22,7 @@ __all__ = [
     "equilibrium",
     "fit_transforms",
     "from_units",
+    "kinds",
     "load_data",
     "log_likelihood",
     "log_z",
