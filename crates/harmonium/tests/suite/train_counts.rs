@@ -1,8 +1,6 @@
 //! Over-dispersed counts: a machine that learns from the exact samples of another one comes as close as its data allow.
 
-mod common;
-
-use common::Dice;
+use crate::common::Dice;
 use harmonium::estimate::Estimator;
 use harmonium::train::{Data, Optimiser, Schedule, TrainParams, Trainer};
 use harmonium::{Chains, Clamps, Kind, Layer, Machine};

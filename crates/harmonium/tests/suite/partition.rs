@@ -1,8 +1,6 @@
 //! ln Z from both sides against enumeration.
 
-mod common;
-
-use common::{Dice, fill_weights, integrable, layer};
+use crate::common::{Dice, fill_weights, integrable, layer};
 use harmonium::partition::{self, Base, Schedule, ais, raise, reverse_ais, silent};
 use harmonium::{Chains, Clamps, Kind, Layer, Machine, States};
 

@@ -1,8 +1,6 @@
 //! Exact enumeration beyond the oracle's reach: refusals, threads, the fast walk, likelihood and KL.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use harmonium::{Error, Kind, Layer, Machine, Parameters};
 use ndarray::Array2;
 

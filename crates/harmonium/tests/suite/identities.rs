@@ -1,8 +1,6 @@
 //! The identities of a Boltzmann machine that the method rests on, one test each.
 
-mod common;
-
-use common::{Dice, assert_close, fill_weights, layer};
+use crate::common::{Dice, assert_close, fill_weights, layer};
 use harmonium::sample::{Order, purpose, sweep};
 use harmonium::{Clamps, Key, Kind, Machine, Parameters, States};
 use ndarray::Array2;

@@ -1,6 +1,6 @@
 //! Who may use whom: the paths in the library's source against the list of docs/ARCHITECTURE.md.
 
-#[path = "../../harmonium-kernels/tests/common/modules.rs"]
+#[path = "../../../harmonium-kernels/tests/common/modules.rs"]
 mod modules;
 
 use modules::{module_of, names_of_root, read, rust_files, tokens, used_from_root};

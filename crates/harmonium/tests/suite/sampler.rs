@@ -1,8 +1,6 @@
 //! Samples are the model's: exact draws against enumeration, two modes of known weights, chains that need no help.
 
-mod common;
-
-use common::{Dice, fill_weights, layer};
+use crate::common::{Dice, fill_weights, layer};
 use harmonium::sample::{How, Sampler, purpose};
 use harmonium::{Batch, Bits, Chains, Clamp, Clamps, Kind, Layer, Machine, States};
 use ndarray::{Array2, array};

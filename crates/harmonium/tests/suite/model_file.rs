@@ -1,9 +1,6 @@
 //! Model files: bit-exact round trips, and nothing but a typed error for whatever is damaged or hostile.
-#![allow(missing_docs)]
 
-mod common;
-
-use common::{Dice, fill_weights, layer};
+use crate::common::{Dice, fill_weights, layer};
 use harmonium::io::{Precision, Provenance, inspect};
 use harmonium::{Bits, Coupling, Error, Kind, Machine, Member, Role};
 use ndarray::Array2;

@@ -1,8 +1,6 @@
 //! Rows with missing entries: the sums over what is missing against the oracle, whose layers are cut by hand.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use harmonium::evaluate;
 use harmonium::partition::{Base, Schedule, ais_given, silent};
 use harmonium::{Bits, Error, Kind, Layer, Machine, Role, States};

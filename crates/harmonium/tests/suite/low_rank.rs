@@ -1,9 +1,7 @@
 //! The low-rank start: its ln Z, its samples and its likelihood against enumeration.
 
-mod common;
-
-use common::sampling::batch;
-use common::*;
+use crate::common::sampling::batch;
+use crate::common::*;
 use harmonium::estimate::{RcmParams, low_rank_start};
 use harmonium::{Error, Kind, Layer, Machine};
 

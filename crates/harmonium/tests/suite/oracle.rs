@@ -1,8 +1,6 @@
 //! Every pair of unit kinds and all eight machines against naive enumeration and quadrature, to 1e-10.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use harmonium::{Kind, Machine, Role};
 
 const TOL: f64 = 1e-10;

@@ -1,10 +1,9 @@
 //! Verdicts, likelihoods, verification and sample quality against enumeration and made-up cases.
 
-mod common;
-#[path = "../examples/support/zoo.rs"]
+#[path = "../../examples/support/zoo.rs"]
 mod zoo;
 
-use common::{Dice, assert_close, fill_weights, layer, some_states};
+use crate::common::{Dice, assert_close, fill_weights, layer, some_states};
 use harmonium::evaluate::{self, Budget, LogZParams, Pca};
 use harmonium::partition::{Base, Bound, Method, Schedule, Verdict, ais_given, silent};
 use harmonium::{Bits, Chains, Clamps, Kind, Layer, Machine, Role, States};

@@ -1,8 +1,6 @@
 //! Gaussian units that are coupled to each other: exact answers, draws and training against closed forms.
 
-mod common;
-
-use common::Dice;
+use crate::common::Dice;
 use harmonium::estimate::Estimator;
 use harmonium::train::{Data, Floor, Init, TrainParams, Trainer};
 use harmonium::{Batch, Bits, Chains, Clamp, Clamps, Kind, Layer, Machine};

@@ -1,8 +1,6 @@
 //! Moments of batches against plain sums over rows, for every form of states, weighted and masked.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use harmonium::{Bits, Coupling, Kind, Machine, Parameters, Real, States};
 use ndarray::Array2;
 

@@ -3,10 +3,8 @@
 //! Ensembles that start from their exact distributions must stay there: total variation below twice the
 //! Monte-Carlo floor (a correct sampler has 0.6–1.3, its 99.9 % quantile is 1.5).
 
-mod common;
-
-use common::sampling::{self, floors, samples};
-use common::*;
+use crate::common::sampling::{self, floors, samples};
+use crate::common::*;
 use harmonium::sample::{Order, Tempering, Trajectory, coupled_sweep};
 use harmonium::{Archive, Key, Kind, Machine};
 

@@ -76,7 +76,7 @@ fn child() {
 
 fn spawn(folder: &Path, threads: usize) -> Child {
     Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "child"])
+        .args(["--exact", "resume::child"])
         .env("HARMONIUM_TEST_FOLDER", folder)
         .env("HARMONIUM_TEST_THREADS", threads.to_string())
         .stdout(Stdio::null())

@@ -1,8 +1,6 @@
 //! Gauges leave the distribution as it is: ln Z up to the stated shift, p(v) of every v, all moments, to 1e-12.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use harmonium::{Bits, Coupling, Error, Kind, Machine, Member, Role, States};
 use ndarray::{Array1, Array2};
 

@@ -5,9 +5,7 @@
 //! less than twice the floor; a correct sampler stays at 0.6–1.3 of it (99.9 % quantile 1.5), a missing
 //! factor 2 in the field of a spin gives 4 and more.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use harmonium::{Bits, Chains, Clamp, Clamps, Kind, Layer, Machine, Role, States};
 use harmonium_oracle as oracle;
 use std::collections::HashMap;

@@ -1,9 +1,7 @@
 //! The estimators of the negative phase against enumeration.
 
-mod common;
-
-use common::sampling::batch;
-use common::*;
+use crate::common::sampling::batch;
+use crate::common::*;
 use harmonium::estimate::{
     Context, Estimator, Expansion, FpcdParams, Info, JarzynskiParams, NegativePhase, Pl, PtParams,
     PttParams, Setup, TapParams, UcdParams, Verdict,

@@ -1,0 +1,29 @@
+//! The tests of the library in one program: it is compiled once. Those that count allocations stand alone.
+
+mod common;
+
+mod architecture;
+mod coupled_reals;
+mod estimators;
+mod evaluate;
+mod exact;
+mod gaps;
+mod gauges;
+mod identities;
+mod low_rank;
+mod model_file;
+mod moments;
+mod oracle;
+mod own_parts;
+mod partition;
+mod resume;
+mod sampler;
+mod soft;
+mod stationary;
+mod tasks;
+mod tempering;
+mod train_counts;
+mod train_deep;
+mod train_exact;
+mod train_forms;
+mod train_safety;
