@@ -1,6 +1,6 @@
 //! Settings of a run where nothing is said: estimator, rate and length by what the machine and its data are.
 
-use super::length::best_length;
+use super::length::choose;
 use super::{Data, Form as Coordinates, Init, Optimiser, TrainParams, TrainPlan, Trainer};
 use crate::estimate::{Estimator, LabelsParams};
 use crate::units::Form;
@@ -35,12 +35,14 @@ pub fn settings<T: Real>(
     Draft::new(params, machine, data)?.finish(machine, data, time_budget, stopped)
 }
 
-/// A plan whose length is still to be found where nothing is said of it, which may take longer than the run itself.
+/// A plan whose length and rate are still to be found where nothing is said of them, which may take longer than the run itself.
 #[derive(Clone, Debug)]
 pub struct Draft {
     plan: TrainPlan,
     /// Whether nothing is said of the length.
     free: bool,
+    /// Whether nothing is said of the rate.
+    any_rate: bool,
     /// Whether the machine is to tell classes apart because nothing else is said.
     hybrid: bool,
 }
@@ -52,14 +54,15 @@ impl Draft {
     /// Settings that do not fit the machine or the data.
     pub fn new<T: Real>(mut params: TrainParams, machine: &Machine<T>, data: &Data<T>) -> Result<Self> {
         let free = params.updates.is_none() && params.epochs.is_none();
+        let any_rate = params.rate.is_none();
         let hybrid = machine.class_layer().is_some() && params.estimator.is_none();
         if hybrid {
             tell_classes_apart(&mut params);
         }
-        Ok(Self { plan: params.plan(machine, data)?, free, hybrid })
+        Ok(Self { plan: params.plan(machine, data)?, free, any_rate, hybrid })
     }
 
-    /// The plan, its length found as [`settings`] says.
+    /// The plan, its length and rate found as [`settings`] says.
     ///
     /// # Errors
     /// Whatever an update may refuse.
@@ -70,7 +73,7 @@ impl Draft {
         time_budget: Option<f64>,
         stopped: &dyn Fn() -> bool,
     ) -> Result<TrainPlan> {
-        let Self { mut plan, free, hybrid } = self;
+        let Self { mut plan, free, any_rate, hybrid } = self;
         if let (Some(budget), true) = (time_budget, free) {
             let updates = updates_within(budget, &plan, machine, data, stopped)?;
             return Ok(plan.with_updates(updates));
@@ -85,9 +88,12 @@ impl Draft {
         let updates = plan.updates.max(if small { PATIENT } else { 0 });
         plan = plan.with_updates(updates);
         if is_short_of_rows(machine, data) {
-            let length = best_length(&plan, machine, data, stopped)?;
-            plan.stop_after = length.map_or(updates, |length| length.min(updates));
-            if length == Some(0) && plan.init == (Init::Data { std: STD }) {
+            // Rows with gaps are slow, and bits have one scale.
+            let any_rate = any_rate && !data.is_missing() && !has_only_bits(machine);
+            let choice = choose(&plan, machine, data, any_rate, stopped)?;
+            plan.rate = choice.map_or(plan.rate, |choice| choice.rate);
+            plan.stop_after = choice.map_or(updates, |choice| choice.updates.min(updates));
+            if plan.stop_after == 0 && plan.init == (Init::Data { std: STD }) {
                 // What is not trained needs no random weights, which only cost likelihood.
                 plan.init = Init::Data { std: 0.0 };
             }

@@ -1,4 +1,4 @@
-//! How long a run should be, seen on rows that it does not learn from.
+//! How long and how fast a run should be, seen on rows that it does not learn from.
 
 use super::{Control, Data, Event, Observer, StopReason, TrainPlan, Trainer};
 use crate::estimate::Estimator;
@@ -20,22 +20,35 @@ const EVALUATIONS: u64 = 80;
 /// Parts of the evaluations of a run after which one that no longer improves is broken off.
 const PATIENCE: usize = 4;
 
-/// After how many updates of the planned run the score of held-out rows is best, by cross-validation: the run is made
-/// without a part of the rows, for each part once, and the mean of the scores decides. 0 says that the start is the best model. `None`
-/// where nothing can be scored, or `stopped` says so.
+/// Factors on the planned rate that are tried where none is set. One rate does not fit all tables: what quadruples the gain on
+/// one overfits the next before it is learnt (docs/design/0006-learning.md).
+const FACTORS: [f64; 2] = [0.25, 4.0];
+
+/// The rate and the length under which rows that are left out are most probable.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Choice {
+    /// Learning rate.
+    pub(super) rate: f64,
+    /// Updates; 0 says that the start is the best model.
+    pub(super) updates: u64,
+}
+
+/// The best length of the planned run, and the best of a few rates if `any_rate`, by cross-validation: the run is made without a
+/// part of the rows, for each part once, and the mean of the scores decides. `None` where nothing can be scored, or `stopped`
+/// says so.
 ///
 /// # Errors
 /// Settings that do not fit the machine or the data.
-pub(super) fn best_length<T: Real>(
+pub(super) fn choose<T: Real>(
     plan: &TrainPlan,
     machine: &Machine<T>,
     data: &Data<T>,
+    any_rate: bool,
     stopped: &dyn Fn() -> bool,
-) -> Result<Option<u64>> {
+) -> Result<Option<Choice>> {
     let order = shuffled(data.rows(), plan.seed);
-    let mut curves: Vec<Vec<(u64, f64)>> = Vec::new();
     let folds = folds(data.rows(), plan.estimator == Estimator::Exact);
-    for fold in 0..folds {
+    let curve = |fold: usize, rate: f64| -> Result<Vec<(u64, f64)>> {
         let part = |held: bool| -> Vec<usize> {
             let wanted = order.iter().enumerate().filter(|(i, _)| (i % folds == fold) == held);
             wanted.map(|(_, &r)| r).collect()
@@ -45,32 +58,74 @@ pub(super) fn best_length<T: Real>(
             batch: plan.batch.min(train.positive_weight_rows().len()),
             patience: 0,
             evaluate_every: (plan.updates / EVALUATIONS).max(1),
+            rate,
             ..plan.clone()
         };
         let mut watch = Curve { points: Vec::new(), best: (f64::NEG_INFINITY, 0), stopped };
         let mut trainer = Trainer::new(machine.clone(), plan, &train)?.with_valid(&valid)?;
         trainer.run(&mut [&mut watch])?;
-        if stopped() || watch.points.is_empty() {
+        Ok(watch.points)
+    };
+    let mut planned = Vec::new();
+    for fold in 0..folds {
+        planned.push(curve(fold, plan.rate)?);
+        if stopped() || planned[fold].is_empty() {
             return Ok(None);
         }
-        curves.push(watch.points);
     }
-    Ok(Some(highest(&curves)))
+    let (updates, mut best) = highest(&planned);
+    let mut choice = Choice { rate: plan.rate, updates };
+    for factor in FACTORS.iter().filter(|_| any_rate) {
+        let rate = factor * plan.rate;
+        let Some(curves) = race(&planned, |fold| curve(fold, rate))? else { continue };
+        if stopped() {
+            return Ok(None);
+        }
+        let (updates, gain) = highest(&curves);
+        if gain > best {
+            (choice, best) = (Choice { rate, updates }, gain);
+        }
+    }
+    Ok(Some(choice))
+}
+
+/// The curves of another rate for the same parts; `None` as soon as their best scores add up to no more than those of the
+/// `planned` rate.
+fn race(
+    planned: &[Vec<(u64, f64)>],
+    curve: impl Fn(usize) -> Result<Vec<(u64, f64)>>,
+) -> Result<Option<Vec<Vec<(u64, f64)>>>> {
+    let top = |c: &[(u64, f64)]| c.iter().map(|p| p.1).fold(f64::NEG_INFINITY, f64::max);
+    let (mut curves, mut lead) = (Vec::new(), 0.0);
+    for (fold, planned) in planned.iter().enumerate() {
+        let other = curve(fold)?;
+        lead += top(&other) - top(planned);
+        // Also where it is not a number.
+        if lead.is_nan() || lead <= 0.0 {
+            return Ok(None);
+        }
+        curves.push(other);
+    }
+    Ok(Some(curves))
 }
 
 /// The update at which the mean of the curves is largest, as far as all of them go; the start, where its mean lies within two
 /// standard errors of that, or one where there are fewer than ten curves and more rows behind each: of few rows the best of many
-/// scores is better by chance alone.
-fn highest(curves: &[Vec<(u64, f64)>]) -> u64 {
+/// scores is better by chance alone. And what it gains on the start.
+fn highest(curves: &[Vec<(u64, f64)>]) -> (u64, f64) {
     let (n, common) = (curves.len() as f64, curves.iter().map(Vec::len).min().unwrap_or(0));
     let mean = |i: usize| curves.iter().map(|c| c[i].1).sum::<f64>();
     let best = (0..common).max_by(|&a, &b| mean(a).total_cmp(&mean(b)).then(b.cmp(&a)));
-    let Some(best) = best else { return 0 };
+    let Some(best) = best else { return (0, 0.0) };
     let gain = || curves.iter().map(|c| c[best].1 - c[0].1);
     let average = gain().sum::<f64>() / n;
     let variance = gain().map(|g| (g - average).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
     let errors = if curves.len() < 10 { 1.0 } else { 2.0 };
-    if average > errors * (variance / n).sqrt() { curves[0][best].0 } else { curves[0][0].0 }
+    if average > errors * (variance / n).sqrt() {
+        (curves[0][best].0, average)
+    } else {
+        (curves[0][0].0, 0.0)
+    }
 }
 
 /// Scores along a run, which is broken off when the best lies well behind.
@@ -121,15 +176,33 @@ mod tests {
     fn the_mean_of_the_curves_decides() {
         let a = vec![(0, 0.0), (10, 2.0), (20, 3.0), (30, 9.0)];
         let b = vec![(0, 0.0), (10, 2.0), (20, 0.5)];
-        assert_eq!(highest(&[a, b]), 10);
+        assert_eq!(highest(&[a, b]), (10, 2.0));
         // Gains of 3, −2 and 0.5: 0.5 on average, with a standard error of 1.44; then 1.5 with one of 0.76.
         let by = |gain: f64| vec![(0, 1.0), (10, 1.0 + gain)];
-        assert_eq!(highest(&[by(3.0), by(-2.0), by(0.5)]), 0);
-        assert_eq!(highest(&[by(3.0), by(0.5), by(1.0)]), 10);
+        assert_eq!(highest(&[by(3.0), by(-2.0), by(0.5)]), (0, 0.0));
+        assert_eq!(highest(&[by(3.0), by(0.5), by(1.0)]), (10, 1.5));
         // Ten gains of 1.5 on average with a standard error of 0.8.
         let ten: Vec<_> = (0..10).map(|i| by(if i % 2 == 0 { 3.9 } else { -0.9 })).collect();
-        assert_eq!(highest(&ten), 0);
-        assert_eq!(highest(&[vec![(0, 1.0), (5, 1.0)]]), 0);
+        assert_eq!(highest(&ten), (0, 0.0));
+        assert_eq!(highest(&[vec![(0, 1.0), (5, 1.0)]]), (0, 0.0));
+    }
+
+    #[test]
+    fn a_rate_that_falls_behind_is_given_up() {
+        let planned = [vec![(0, 0.0), (10, 2.0)], vec![(0, 0.0), (10, 3.0)], vec![(0, 0.0), (10, 1.0)]];
+        let other = |gains: [f64; 3]| {
+            let runs = std::cell::Cell::new(0);
+            let curves = race(&planned, |fold| {
+                runs.set(runs.get() + 1);
+                Ok(vec![(0, 0.0), (10, gains[fold]), (20, 0.5)])
+            });
+            (curves.unwrap().map(|c| highest(&c)), runs.get())
+        };
+        assert_eq!(other([1.9, 9.0, 9.0]), (None, 1));
+        assert_eq!(other([2.5, 2.4, 9.0]), (None, 2));
+        assert_eq!(other([f64::NAN, 9.0, 9.0]), (None, 1));
+        let (chosen, runs) = other([2.5, 3.5, 3.0]);
+        assert_eq!((chosen, runs), (Some((10, 3.0)), 3));
     }
 
     #[test]
