@@ -7,6 +7,7 @@ mod checkpoint;
 mod coordinates;
 mod data;
 mod defaults;
+mod em;
 mod evaluate;
 mod event;
 mod floor;

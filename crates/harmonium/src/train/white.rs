@@ -1,6 +1,7 @@
 //! Coordinates in which measured data are white: training there is the same model, learnt at one pace in all directions.
 
 use super::Data;
+use super::em::moments_with_gaps;
 use crate::machine::{Cholesky, Linear};
 use crate::{Batch, Bits, Machine, Real, Result, Role};
 use ndarray::{Array1, Array2, ArrayView1, Axis};
@@ -152,6 +153,11 @@ impl Moments {
         let centred = (&x - &mean.view().insert_axis(Axis(0))) * &held;
         let together = held.t().dot(&held).mapv(|t| t.max(f64::MIN_POSITIVE));
         let covariance = centred.t().dot(&centred) / together;
+        let pairs = Self::of_covariance(mean, covariance);
+        if held.iter().all(|h| *h > 0.0) { pairs } else { pairs.with_gaps(&x, &held).unwrap_or(pairs) }
+    }
+
+    fn of_covariance(mean: Array1<f64>, covariance: Array2<f64>) -> Self {
         // A constant column has no scale of its own.
         let scale = covariance.diag().mapv(|v| if v > 0.0 { v.sqrt() } else { 1.0 });
         let correlation = Array2::from_shape_fn(covariance.dim(), |(i, j)| match i == j {
@@ -159,6 +165,20 @@ impl Moments {
             false => covariance[[i, j]] / (scale[i] * scale[j]),
         });
         Self { mean, scale, correlation }
+    }
+
+    /// The most likely ones where entries are missing. Each correlation on its own knows only the rows that have both entries:
+    /// together they need not be those of any distribution, and shrinking them until they are costs nats.
+    fn with_gaps(&self, x: &Array2<f64>, held: &Array2<f64>) -> Option<Self> {
+        let z = (x - &self.mean.view().insert_axis(Axis(0))) / &self.scale.view().insert_axis(Axis(0));
+        let wts: Vec<f64> =
+            held.rows().into_iter().map(|h| h.fold(0.0, |a: f64, b| a.max(*b)).powi(2)).collect();
+        let (mean, covariance) =
+            moments_with_gaps(&z, &wts, |r, j| held[[r, j]] > 0.0, &self.correlation)?;
+        let covariance = Array2::from_shape_fn(covariance.dim(), |(i, j)| {
+            covariance[[i, j]] * self.scale[i] * self.scale[j]
+        });
+        Some(Self::of_covariance(&self.mean + &(mean * &self.scale), covariance))
     }
 
     /// The normal distribution with correlations drawn towards zero by this part.
