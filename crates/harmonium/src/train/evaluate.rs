@@ -10,6 +10,10 @@ use rand::RngExt;
 /// Longest enumeration, in seconds, that an evaluation may take.
 const CHEAP: f64 = 0.02;
 
+/// The same for a machine that has no other score, which few of the evaluations look at, on few rows.
+const DEAR: f64 = 0.25;
+const FEW_ROWS: usize = 200;
+
 /// Chains and steps of the annealing that stands in where neither a likelihood nor a pseudo-likelihood can be had: enough
 /// to rank the models of a run, all of which see the same random numbers.
 const CHAINS: usize = 64;
@@ -36,7 +40,13 @@ pub(super) struct Quality {
 }
 
 impl Quality {
-    pub(super) fn new<T: Real>(machine: &Machine<T>, data: &Data<T>, seed: u64) -> Result<Self> {
+    /// Where nothing that is cheap says how good the model is, `patient` has a likelihood enumerated that is not.
+    pub(super) fn new<T: Real>(
+        machine: &Machine<T>,
+        data: &Data<T>,
+        seed: u64,
+        patient: bool,
+    ) -> Result<Self> {
         let mut quality =
             Self { log_likelihood: None, estimate: None, pseudo_likelihood: None, free_energy: None };
         if data.is_missing() {
@@ -61,6 +71,11 @@ impl Quality {
             if quality.score().is_none() && !conditional {
                 quality.estimate = annealed_likelihood(machine, data, &f, seed);
             }
+        }
+        if quality.score().is_none() && patient && !conditional {
+            let few = sample_rows(data, FEW_ROWS);
+            let found = machine.exact().within(DEAR).log_likelihood(few.states(), few.wts()).ok();
+            quality.log_likelihood = found.map(|l| l + few.mean_offset());
         }
         Ok(quality)
     }

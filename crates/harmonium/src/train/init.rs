@@ -132,19 +132,19 @@ pub(super) fn from_data<T: Real>(
 /// Divides the weights of units whose values spread by more than one by that spread: what they say to others is then as
 /// faint as what a bit says.
 fn scale_weights<T: Real>(machine: &mut Machine<T>, data: &Data<T>, c: usize) -> Result<()> {
-    let (a, b) = machine.couplings()[c].ends();
-    for (l, rows) in [(a, true), (b, false)] {
-        if machine.role(l) == Role::Hidden || machine.layer(l).kind().form() == Form::Bits {
-            continue;
+    let scales = |l: usize| -> Result<Vec<f64>> {
+        let layer = machine.layer(l);
+        if machine.role(l) == Role::Hidden || layer.kind().form() == Form::Bits {
+            return Ok(vec![1.0; layer.width()]);
         }
         let m = Marginals::new(machine, data, l)?;
-        for j in 0..m.sum.len() {
-            let scale = T::of(1.0 / m.variance(j).sqrt().max(1.0));
-            let w = machine.coupling_mut(c).w_mut();
-            let mut lane = if rows { w.row_mut(j) } else { w.column_mut(j) };
-            lane.mapv_inplace(|w| w * scale);
-        }
-    }
+        Ok((0..m.sum.len()).map(|j| 1.0 / m.variance(j).sqrt().max(1.0)).collect())
+    };
+    let (a, b) = machine.couplings()[c].ends();
+    let (rows, columns) = (scales(a)?, scales(b)?);
+    // One factor for each weight: two in turn would be rounded in another order in its mirror image.
+    let w = machine.coupling_mut(c).w_mut();
+    w.indexed_iter_mut().for_each(|((i, j), w)| *w *= T::of(rows[i] * columns[j]));
     Ok(())
 }
 

@@ -69,7 +69,7 @@ pub(super) fn choose<T: Real>(
     let mut planned = Vec::new();
     for fold in 0..folds {
         planned.push(curve(fold, plan.rate)?);
-        if stopped() || planned[fold].is_empty() {
+        if stopped() || !planned[fold].iter().any(|p| p.1.is_finite()) {
             return Ok(None);
         }
     }

@@ -19,7 +19,7 @@ const PART: f64 = 0.1;
 const SECONDS_AGAIN: f64 = 8.0;
 const SECONDS_ONCE: f64 = 40.0;
 const MOMENTS: f64 = 20.0;
-const FEWEST: u64 = 100;
+const FEWEST: u64 = 500;
 
 /// The first and the highest likelihood of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]

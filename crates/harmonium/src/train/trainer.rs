@@ -17,6 +17,9 @@ use std::borrow::Cow;
 /// Updates between two steps of the averaged parameters.
 pub(super) const AVERAGE_EVERY: u64 = 8;
 
+/// Evaluations from one that may enumerate for longer to the next.
+const PATIENT_EVERY: u64 = 4;
+
 /// Nats below independent columns at which modes must have been lost: a run begins at these, and an annealing of few chains is
 /// some tenths off.
 const LOST: f64 = 1.0;
@@ -377,9 +380,11 @@ impl<'d, T: Real> Trainer<'d, T> {
     pub fn evaluate(&self) -> Result<Evaluated> {
         let machine = self.averaged_inside();
         let (rows, seed) = (self.plan.evaluate_rows, self.plan.seed);
-        let train = Quality::new(&machine, &sample_rows(&self.data, rows), seed)?;
+        let number = self.update / self.plan.evaluate_every.max(1);
+        let patient = number.is_multiple_of(PATIENT_EVERY) || self.update == self.plan.stop_after;
+        let train = Quality::new(&machine, &sample_rows(&self.data, rows), seed, patient)?;
         let valid = match &self.valid {
-            Some(v) => Some(Quality::new(&machine, &sample_rows(v, rows), seed)?),
+            Some(v) => Some(Quality::new(&machine, &sample_rows(v, rows), seed, patient)?),
             None => None,
         };
         let mut metrics = Vec::new();
