@@ -4,7 +4,7 @@
 //! Bennett's ratios between its checkpoints; Jarzynski's weights are read off chains that never enter a gradient.
 #![allow(clippy::print_stdout)]
 
-use harmonium::estimate::{Context, Estimator, JarzynskiParams, PttParams, Setup, Verdict};
+use harmonium::estimate::{Context, Decision, Estimator, JarzynskiParams, PttParams, Setup};
 use harmonium::{Key, Kind, Layer, Machine, Phase, Result};
 use ndarray::Array2;
 
@@ -59,7 +59,7 @@ fn train(estimator: &Estimator) -> Result<f64> {
         parameters.add(rate, &positive);
         parameters.add(-rate, &free.parameters());
         machine.set_parameters(&parameters)?;
-        if phase.updated(&old, &machine)? == Verdict::Reject {
+        if phase.updated(&old, &machine)? == Decision::Reject {
             (machine, rate) = (old, 0.5 * rate);
         }
     }

@@ -3,7 +3,7 @@
 
 use cap::Cap;
 use harmonium::estimate::Estimator;
-use harmonium::train::{Data, Form, Optimiser, TrainParams, Trainer};
+use harmonium::train::{Coordinates, Data, Optimiser, TrainParams, Trainer};
 use harmonium::{Batch, Bits, Kind, Layer, Machine};
 use ndarray::Array2;
 use std::alloc::System;
@@ -26,7 +26,7 @@ fn values(visible: usize) -> Batch<f32> {
     Batch::Reals(Array2::from_shape_fn((ROWS, visible), |(r, j)| ((r * 7 + j * 13) % 11) as f32 / 10.0))
 }
 
-fn settings(form: Form, optimiser: Optimiser, sweeps: Option<usize>) -> TrainParams {
+fn settings(form: Coordinates, optimiser: Optimiser, sweeps: Option<usize>) -> TrainParams {
     TrainParams {
         seed: Some(1),
         estimator: Some(Estimator::Pcd { sweeps, chains: Some(10) }),
@@ -68,7 +68,7 @@ const GROWTH: usize = 1;
 #[test]
 fn no_update_of_a_binary_rbm_allocates() {
     for (visible, hidden) in [(64, 100), (200, 70)] {
-        for form in [Form::Plain, Form::Centred, Form::Standardised] {
+        for form in [Coordinates::Plain, Coordinates::Centred, Coordinates::Standardised] {
             for optimiser in [
                 Optimiser::Sgd,
                 Optimiser::Momentum { mu: 0.9 },
@@ -85,7 +85,7 @@ fn no_update_of_a_binary_rbm_allocates() {
     }
     // Where the number of sweeps is found, the metrics that say so are a list: two names and two numbers.
     for rows in [bits(64), values(64)] {
-        let params = settings(Form::Centred, Optimiser::Sgd, None);
+        let params = settings(Coordinates::Centred, Optimiser::Sgd, None);
         let bytes = allocated(machine(64, 100), rows, params);
         assert!(bytes[bytes.len() - 1 - GROWTH] <= 48, "{bytes:?}");
     }

@@ -1,36 +1,36 @@
-//! How many sweeps an update needs: as many as it takes for the chains to forget a little.
+//! The number of sweeps per update, adapted to the autocorrelation of the chains.
 
 use crate::{Archive, Batch, Machine, Real, Result, States};
 use ndarray::Array2;
 
-/// Sweeps are doubled when the chains keep more than this of themselves from update to update (their
-/// autocorrelation time is then some forty updates), and halved again below the second number.
+/// Sweeps are doubled when the autocorrelation over one update exceeds the first number (an autocorrelation time of
+/// some forty updates), and halved when it falls below the second.
 const SLOW: f64 = 0.95;
 const QUICK: f64 = 0.8;
-/// Most sweeps for an update: beyond, it is tempering that helps.
+/// Most sweeps for an update: where these do not suffice, tempering is needed.
 pub(super) const MOST: usize = 16;
-/// Updates between two decisions, and the part by which the average moves at each.
+/// Updates between two decisions, and the weight of a new value in the running average.
 const EVERY: u64 = 256;
 const SLIDE: f64 = 1.0 / 64.0;
 
-/// The number of sweeps, given or found.
+/// The number of sweeps, fixed or adaptive.
 #[derive(Clone, Debug)]
 pub(super) struct Pace {
     sweeps: usize,
-    /// What decides, unless the number is given.
+    /// The state of the adaptation, unless the number is fixed.
     found: Option<Found>,
 }
 
 #[derive(Clone, Debug)]
 struct Found {
-    /// Sliding average of the autocorrelation over one update.
+    /// Running average of the autocorrelation over one update.
     memory: f64,
     /// Updates since the last decision.
     since: u64,
 }
 
 impl Pace {
-    /// A given number of sweeps, or one that is found from the chains, starting at 1.
+    /// A fixed number of sweeps, or an adaptive one that starts at 1.
     pub(super) fn new(sweeps: Option<usize>) -> Self {
         let found = sweeps.is_none().then_some(Found { memory: QUICK, since: 0 });
         Self { sweeps: sweeps.unwrap_or(1), found }
@@ -40,17 +40,17 @@ impl Pace {
         self.sweeps
     }
 
-    /// Whether the number has to be found.
+    /// Whether the number is adaptive.
     pub(super) fn is_open(&self) -> bool {
         self.found.is_some()
     }
 
-    /// The number of the first sweep of an update: no two updates have one in common.
+    /// The number of the first sweep of an update: no two updates share one.
     pub(super) fn first(&self, update: u64) -> u64 {
         update * if self.is_open() { MOST } else { self.sweeps } as u64
     }
 
-    /// Takes note of the autocorrelation over one update, in which the chains made the present number of sweeps.
+    /// Records the autocorrelation over one update with the present number of sweeps.
     pub(super) fn see(&mut self, autocorrelation: f64) {
         let Some(found) = &mut self.found else { return };
         found.memory += SLIDE * (autocorrelation - found.memory);
@@ -69,7 +69,7 @@ impl Pace {
         }
     }
 
-    /// For the metrics, where the number is found.
+    /// Numbers for the metrics, if adaptive.
     pub(super) fn metrics(&self) -> Vec<(&'static str, f64)> {
         self.found.as_ref().map_or_else(Vec::new, |found| {
             vec![("sweeps", self.sweeps as f64), ("autocorrelation", found.memory)]
@@ -95,9 +95,9 @@ impl Pace {
     }
 }
 
-/// The autocorrelation of the visible units between two states of the same chains,
-/// $r = 1 - P(x\ne x')/P(x\ne y)$, y being independent of x with the means of `moments`, pooled over the discrete
-/// units. Nothing where there are none, or where they are frozen.
+/// The autocorrelation of the visible units between two states of the same chains, $r = 1 - P(x\ne x')/P(x\ne y)$, y
+/// being independent of x with the means of `moments`, pooled over the discrete units. `None` where there are none, or
+/// where they never change.
 pub(super) fn autocorrelation<T: Real>(
     machine: &Machine<T>,
     before: &States<T>,
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
     use crate::Kind;
 
-    /// Chains that keep r of themselves in one sweep, and r^k in k.
+    /// Chains with the autocorrelation r over one sweep, and r^k over k.
     fn settle(r: f64) -> usize {
         let mut pace = Pace::new(None);
         for _ in 0..100 * EVERY {

@@ -1,4 +1,4 @@
-//! Persistent contrastive divergence: chains that go on from update to update.
+//! Persistent contrastive divergence: chains that continue from update to update.
 
 use super::pace::{Pace, autocorrelation};
 use super::{Context, Info, NegativePhase, Setup, averaged};
@@ -11,17 +11,17 @@ use crate::{Archive, Clamp, Clamps, Error, Key, Machine, Real, Result, Role, Sta
 pub struct Pcd<T = f32> {
     pace: Pace,
     chains: States<T>,
-    /// The chains before the update, where the pace asks for them; kept for their memory.
+    /// A copy of the chains before the update, for the adaptive number of sweeps; kept to reuse its memory.
     before: States<T>,
     visit: Visit,
 }
 
-/// A sweep in two parts.
+/// The order of a sweep, in two parts.
 #[derive(Clone, Debug)]
 struct Visit {
     order: Order,
-    /// The layers whose means enter the moments. They come last, so that the last sweep's inputs serve for both; any order
-    /// of the layers leaves the distribution as it is.
+    /// The layers whose means enter the moments. They come last, so that the inputs of the last sweep serve for both;
+    /// any order of the layers leaves the distribution invariant.
     last: Vec<usize>,
     first_part: Clamps,
     last_part: Clamps,
@@ -40,11 +40,11 @@ impl Visit {
 }
 
 impl<T: Real> Pcd<T> {
-    /// `chains` chains that make `sweeps` sweeps for each update (`None`: 1 to 16, more while the chains keep most of
-    /// themselves from update to update), started as [`Setup::chains`] starts them.
+    /// `chains` chains that make `sweeps` sweeps for each update (`None`: 1 to 16, adapted to their autocorrelation),
+    /// started as [`Setup::chains`] starts them.
     ///
     /// # Errors
-    /// Whatever sampling may refuse.
+    /// Errors of sampling.
     pub fn new(setup: &Setup<'_, T>, chains: usize, sweeps: Option<usize>) -> Result<Self> {
         Ok(Self {
             pace: Pace::new(sweeps),
@@ -68,7 +68,7 @@ impl<T: Real> NegativePhase<T> for Pcd<T> {
     fn estimate(&mut self, context: &Context<'_, T>, out: &mut Phase<T>) -> Result<Info> {
         let machine = context.model.machine();
         let Visit { order, last, first_part, last_part } = &self.visit;
-        // Conditioning layers follow the minibatch: chain r is the machine given the condition of row r.
+        // Conditioning layers follow the minibatch: chain r samples the machine given the condition of row r.
         for l in machine.with_role(Role::Condition) {
             let rows: Vec<usize> = (0..self.chains.rows()).map(|r| r % context.data.rows()).collect();
             self.chains.set(l, context.data.layer(l)?.select(&rows));

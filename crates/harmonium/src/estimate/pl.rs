@@ -19,7 +19,7 @@ use rayon::prelude::*;
 pub struct Pl;
 
 impl Pl {
-    /// The estimator; it has no settings and keeps nothing.
+    /// The estimator, which has neither settings nor state.
     ///
     /// # Errors
     /// A machine it does not apply to.
@@ -94,7 +94,7 @@ struct Rows<'m> {
     machine: &'m Machine<f64>,
     hidden: Vec<usize>,
     given: Given,
-    /// The units of each visible layer that hidden ones see.
+    /// The units of each visible layer that is coupled to hidden ones.
     units: Vec<Vec<Layer<f64>>>,
 }
 
@@ -122,7 +122,7 @@ impl<'m> Rows<'m> {
         Hidden { cgf, inputs }
     }
 
-    /// Adds what row `r` has to say to PL and its gradient.
+    /// Adds the contribution of row `r` to PL and its gradient.
     fn add(&self, r: usize, wt: f64, (value, gradient): &mut (f64, Parameters<f64>)) {
         let now =
             self.hidden(self.hidden.iter().map(|&h| self.given.inputs[h].row(r).to_vec()).collect());
@@ -162,7 +162,8 @@ impl<'m> Rows<'m> {
         }
     }
 
-    /// A layer that no hidden one sees: its conditionals are of its own kind. Returns $v - \langle v\rangle$.
+    /// A layer that is not coupled to hidden ones: its conditionals are of its own kind. Returns $v - \langle
+    /// v\rangle$.
     fn own_kind(
         &self,
         l: usize,
@@ -188,7 +189,7 @@ impl<'m> Rows<'m> {
         x.iter().zip(mean).map(|(x, m)| x - m).collect()
     }
 
-    /// A layer that hidden ones see: every state of every unit is tried. Returns $v - \langle v\rangle$.
+    /// A layer coupled to hidden ones: a sum over all states of every unit. Returns $v - \langle v\rangle$.
     #[allow(clippy::too_many_arguments)]
     fn with_hidden(
         &self,
@@ -283,8 +284,8 @@ impl<'m> Rows<'m> {
         dense
     }
 
-    /// Adds the hidden units' statistics with unit `i` in state a: their own, those with this unit, and, to
-    /// `sums`, what all other units see of them.
+    /// Adds the hidden units' statistics with unit `i` in state a: their own, those with this unit, and, in `sums`,
+    /// those with all other units.
     #[allow(clippy::too_many_arguments)]
     fn add_hidden(
         &self,

@@ -1,10 +1,10 @@
-//! Principal components: a plane in which data and samples can be seen together.
+//! Principal components of data, to plot data and samples in one plane.
 
 use super::quality::visible;
 use crate::{Error, Key, Machine, Real, Result, States};
 use ndarray::{Array2, Axis};
 
-/// Principal components of data, and where samples fall in them.
+/// Principal components of data.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pca {
     /// Mean of the data.
@@ -28,7 +28,7 @@ impl Pca {
         }
         let mean = x.mean_axis(Axis(0)).expect("rows");
         let x = x - &mean;
-        // More directions than wanted make the wanted ones converge fast; a fixed start makes the result repeatable.
+        // Additional directions speed up the convergence; a fixed start makes the result reproducible.
         let width = (k + 6).min(n);
         let mut q = Array2::from_shape_fn((n, width), |(i, j)| {
             let hash = Key { seed: 0x9ca, purpose: 0, block: j as u32, sweep: i as u64 }.hash();
@@ -74,7 +74,7 @@ impl Pca {
     }
 }
 
-/// Gram–Schmidt, twice for the sake of rounding.
+/// Gram–Schmidt, repeated because of rounding.
 fn orthonormalise(q: &mut Array2<f64>) {
     for j in 0..q.ncols() {
         for _ in 0..2 {

@@ -1,4 +1,4 @@
-//! Pseudo-likelihood: every visible unit given all others, exactly.
+//! Pseudo-likelihood: the conditional of every visible unit given all others.
 
 use crate::machine::Given;
 use crate::units::Form;
@@ -12,9 +12,9 @@ const NEGLIGIBLE: f64 = 45.0;
 /// $\sum_i \ln p(v_i\mid v_{-i})$ of each row, over all visible units, with the hidden layers traced out.
 ///
 /// With $g(a) = e^{-F(v^{i\to a})}$ the conditional is $g(v_i)/\sum_a g(a)$: a sum over all states of the unit, over as
-/// many counts as matter for Poisson units, and an integral for real ones (in closed form where no hidden unit
-/// sees them, by Simpson's rule otherwise). Nothing is sampled. A soft bit is set against 1 − v_i, as scikit-learn does:
-/// $g(v_i)/(g(v_i) + g(1-v_i))$, which is no probability.
+/// many counts as matter for Poisson units, and an integral for real ones (in closed form without hidden neighbours, by
+/// Simpson's rule otherwise). Nothing is sampled. A soft bit is compared with 1 − v_i, as in scikit-learn:
+/// $g(v_i)/(g(v_i) + g(1-v_i))$, which is not a probability.
 ///
 /// # Errors
 /// [`Error::Undefined`] when the hidden layers are not independent given the visible ones.
@@ -25,20 +25,20 @@ pub fn pseudo_log_likelihood<T: Real>(machine: &Machine<T>, data: &States<T>) ->
         return Err(Error::Undefined { what: "the pseudo-likelihood", why });
     }
     let machine: Machine<f64> = machine.cast();
-    let rows = Rows::new(&machine, data)?;
+    let rows = Conditionals::new(&machine, data)?;
     (0..data.rows()).into_par_iter().map(|r| Ok(rows.row(r))).collect()
 }
 
-struct Rows<'m> {
+struct Conditionals<'m> {
     machine: &'m Machine<f64>,
     given: Given,
-    /// For each layer, the hidden layers that see it, with weights whose rows belong to the visible columns.
+    /// For each layer, the hidden layers coupled to it, with weights whose rows belong to the columns of the layer.
     seen_by: Vec<Vec<(usize, Array2<f64>)>>,
     /// One-unit layers.
     units: Vec<Vec<Layer<f64>>>,
 }
 
-impl<'m> Rows<'m> {
+impl<'m> Conditionals<'m> {
     fn new<T: Real>(machine: &'m Machine<f64>, data: &States<T>) -> Result<Self> {
         for l in (0..machine.len()).filter(|&l| machine.role(l) != Role::Hidden) {
             let (layer, x) = (machine.layer(l).cast::<T>(), data.layer(l)?);
@@ -106,7 +106,7 @@ struct HiddenPart<'r> {
 }
 
 impl<'r> HiddenPart<'r> {
-    fn new(rows: &'r Rows<'_>, r: usize, l: usize, first: usize, kind: Kind, x: f64) -> Self {
+    fn new(rows: &'r Conditionals<'_>, r: usize, l: usize, first: usize, kind: Kind, x: f64) -> Self {
         let layers = rows.seen_by[l].iter().map(|(h, w)| {
             let mut without = rows.given.inputs[*h].row(r).to_vec();
             add(w, first, kind, x, -1.0, &mut without);
@@ -127,7 +127,7 @@ impl<'r> HiddenPart<'r> {
     }
 }
 
-/// Adds what the unit at column `first` sends when it has the value `x`.
+/// Adds the input from the unit at column `first` at the value `x`.
 fn add(w: &Array2<f64>, first: usize, kind: Kind, x: f64, sign: f64, inputs: &mut [f64]) {
     let (row, x) = kind.dense(first, x);
     inputs.iter_mut().zip(w.row(row)).for_each(|(i, w)| *i += sign * x * w);

@@ -1,10 +1,10 @@
-//! Weighing the evidence on ln Z: agreement of both sides, the ladder, the probes.
+//! The verdict on ln Z: agreement of both sides, replica exchange, probes.
 
 use super::log_z::{Estimate, Ladder, LogZParams};
 use crate::partition::{Bound, Cost, Interval, LogZ, Method, Verdict, survey::Probe};
 use crate::{Error, Result};
 
-/// All measurements of one estimate.
+/// All measurements of an estimate.
 pub(super) struct Evidence {
     pub(super) forward: LogZ,
     /// Variance of the forward log-weights.
@@ -20,23 +20,23 @@ pub(super) struct Evidence {
 
 /// Standard errors that count as agreement.
 const SIGMAS: f64 = 3.0;
-/// Nats that count as agreement whatever the standard errors: what evaluates of likelihoods do not resolve.
+/// Difference in nats that counts as agreement whatever the standard errors.
 const SLACK: f64 = 0.1;
 /// Largest standard error of a converged value.
 const STD_ERR_MOST: f64 = 0.5;
-/// Half width of a 95 % interval in standard errors, with a little for estimated standard errors.
+/// Half width of a 95 % interval in standard errors, slightly widened because standard errors are themselves estimated.
 const Z95: f64 = 2.1;
 /// R-hat of the whole ensemble of ladders between earlier and later rounds, for a converged value.
 const DRIFT_MOST: f64 = 1.1;
-/// R-hat of single ladders. They start from weighted states of the whole ensemble, so that a ladder need not have
-/// forgotten its own start; but it must have moved.
+/// R-hat of single ladders. They start from weighted states of the whole ensemble, so a ladder need not have forgotten
+/// its own start, but it must have moved.
 const R_HAT_MOST: f64 = 2.0;
 /// R-hat of single ladders at which the replica exchange stops.
 pub(super) const R_HAT_AIM: f64 = 1.1;
-/// Runs down from probes that may stand above: one of a few dozen stands for a region of a few per cent, which does not
-/// matter for ln Z, and a row of data may lie where the machine has next to no probability.
+/// Number of probes allowed far above the estimate: one of a few dozen represents a region of a few per cent, which
+/// does not matter for ln Z, and a row of data may have negligible probability under the machine.
 const STRAY: usize = 1;
-/// Nats by which not even one may.
+/// Nats above the estimate that not even one probe may exceed.
 const FAR_ABOVE: f64 = 5.0;
 const ACCEPTANCE_LEAST: f64 = 0.1;
 
@@ -67,8 +67,8 @@ pub(super) fn weigh(e: Evidence, sweeps: f64) -> Estimate {
     let (a, b) = (weight(f), weight(r));
     let value = (a * f.value + b * r.value) / (a + b);
     let cost = Cost { sweeps, ..f.cost };
-    // The runs down start from states that descend from the runs up: their errors may be the same ones and are added as
-    // if they were. Where the sides are not known to agree, their distance is an error too.
+    // The runs down start from descendants of the runs up, so their errors may be fully correlated and are added as
+    // such. Where the sides are not known to agree, their distance counts as an error too.
     let std_err = (a * f.std_err + b * r.std_err) / (a + b);
     let std_err = if faults.is_empty() { std_err } else { std_err.hypot(0.5 * (f.value - r.value)) };
     let log_z = LogZ {
@@ -116,7 +116,7 @@ fn merits(e: &Evidence) -> Vec<String> {
     ]
 }
 
-/// Whether `x` is not within `most`: what is not a number never is.
+/// Whether `x` exceeds `most` or is NaN.
 pub(super) fn above(x: f64, most: f64) -> bool {
     x.is_nan() || most.is_nan() || x > most
 }
@@ -125,7 +125,7 @@ fn least(x: &[f64]) -> f64 {
     x.iter().copied().fold(f64::INFINITY, f64::min)
 }
 
-/// Everything that speaks against the estimate.
+/// All failed checks of the estimate.
 fn faults(e: &Evidence) -> Vec<String> {
     let mut out = Vec::new();
     let (f, r) = (&e.forward, &e.reverse);
@@ -196,7 +196,7 @@ mod tests {
         LogZ { value, std_err: 0.05, ess: 60.0, bound: Bound::Central, method, cost }
     }
 
-    /// Everything as it should be, around ln Z = 10.
+    /// Evidence without faults, around ln Z = 10.
     fn good() -> Evidence {
         let mixing = Mixing { r_hat: 1.02, ess_bulk: 500.0, ess_tail: 500.0, autocorrelation: 3.0 };
         Evidence {
@@ -222,7 +222,7 @@ mod tests {
     fn good_evidence_is_certified() {
         let e = weigh(good(), 1e6);
         assert_eq!(e.verdict, Verdict::Converged, "{:?}", e.reasons);
-        // Equal errors: the value in the middle, the error as if both sides shared it, the hull of both intervals.
+        // Equal errors: the value in the middle, fully correlated errors, the hull of both intervals.
         assert!((e.log_z.value - 10.05).abs() < 1e-9 && (e.log_z.std_err - 0.05).abs() < 1e-9);
         let Interval { lower, upper } = e.interval;
         assert!(

@@ -5,8 +5,8 @@ use crate::units::Square;
 use crate::{Coupling, Machine, Member, Result};
 use ndarray::{Array1, Array2};
 
-/// The machine without the Gaussian layers that enumeration could not trace out (they have lateral couplings, or are coupled
-/// to other units without bound), and the logarithm of what they contribute besides; `None` when nothing is left.
+/// The machine without the Gaussian layers that enumeration could not trace out (they have lateral couplings, or are
+/// coupled to other units without bound), and the logarithm of the constant factor; `None` when nothing is left.
 ///
 /// With the precision $A = \operatorname{diag}\gamma - U$ of such a layer, and what it receives as $b = \theta + \sum_o Wx_o$,
 ///
@@ -39,7 +39,7 @@ fn should_go(machine: &Machine<f64>, l: usize) -> bool {
         && near.iter().all(|&o| kind(o).square() != Square::Absent)
 }
 
-/// The machine without layer `l`; `None` when a real unit would be left without a positive γ, as far as can be shown.
+/// The machine without layer `l`; `None` unless every real unit is known to keep a positive γ.
 #[allow(clippy::type_complexity)]
 fn without(machine: &Machine<f64>, l: usize, beta: f64) -> Result<Option<(Option<Machine<f64>>, f64)>> {
     let layer = machine.layer(l);

@@ -120,7 +120,7 @@ impl Sum {
         let inner = &p.moving[held..];
         let mut gray = Gray::new(inner.iter().map(|&u| p.units[u].nodes.len()).collect());
         let mut runner = Runner::new(p, p.digits(block, held));
-        // A block of few states, as one whose units have many each, needs no room for more.
+        // A block of few states needs no room for a full chunk.
         let states = inner.iter().fold(1usize, |n, &u| n.saturating_mul(p.units[u].nodes.len()));
         let mut chunk = Chunk::new(p, states.min(CHUNK));
         let mut since = 0;

@@ -1,4 +1,4 @@
-//! A Boltzmann machine: layers of units joined by couplings; which blocks are present decides which machine.
+//! A Boltzmann machine: layers of units joined by couplings.
 
 mod build;
 mod cholesky;
@@ -34,13 +34,13 @@ pub use tempered::Tempered;
 use crate::{Batch, Error, Layer, Real, Result, States};
 use serde::{Deserialize, Serialize};
 
-/// Who sets the states of a layer.
+/// How the states of a layer are set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// Data clamp it in the positive phase; the machine is a distribution over its states.
     Visible,
-    /// Nobody: it is always sampled or traced out.
+    /// Never clamped by data: it is always sampled or traced out.
     Hidden,
     /// Always clamped, in both phases: the machine is a distribution *given* its states.
     Condition,
@@ -51,7 +51,7 @@ pub enum Role {
 pub struct Member<T> {
     /// Name, unique in the machine: `v`, `h`, `h2`, `y` …
     pub name: String,
-    /// Who sets its states.
+    /// Its role.
     pub role: Role,
     /// The units.
     pub layer: Layer<T>,
@@ -115,7 +115,7 @@ impl<T: Real> Machine<T> {
     pub fn layer(&self, l: usize) -> &Layer<T> {
         &self.members[l].layer
     }
-    /// Layer `l`, to be changed.
+    /// Layer `l`, mutable.
     pub fn layer_mut(&mut self, l: usize) -> &mut Layer<T> {
         &mut self.members[l].layer
     }
@@ -131,7 +131,7 @@ impl<T: Real> Machine<T> {
     pub fn couplings(&self) -> &[Coupling<T>] {
         &self.couplings
     }
-    /// Coupling `c`, to be changed.
+    /// Coupling `c`, mutable.
     pub fn coupling_mut(&mut self, c: usize) -> &mut Coupling<T> {
         &mut self.couplings[c]
     }

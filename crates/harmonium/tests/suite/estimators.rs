@@ -3,8 +3,8 @@
 use crate::common::sampling::batch;
 use crate::common::*;
 use harmonium::estimate::{
-    Context, Estimator, Expansion, FpcdParams, Info, JarzynskiParams, NegativePhase, Pl, PtParams,
-    PttParams, Setup, TapParams, UcdParams, Verdict,
+    Context, Decision, Estimator, Expansion, FpcdParams, Info, JarzynskiParams, NegativePhase, Pl,
+    PtParams, PttParams, Setup, TapParams, UcdParams,
 };
 use harmonium::{Archive, Kind, Machine, Parameters, Phase, Real, Role, States};
 use ndarray::Array2;
@@ -400,7 +400,7 @@ fn train(
         parameters.add(-rate, &negative);
         let old = machine.clone();
         machine.set_parameters(&parameters).unwrap();
-        if phase.updated(&old, machine).unwrap() == Verdict::Reject {
+        if phase.updated(&old, machine).unwrap() == Decision::Reject {
             *machine = old;
             rejected += 1;
             rate *= 0.5;
@@ -468,10 +468,10 @@ fn leaps_are_rejected() {
     {
         let mut phase = estimator.build(&Setup { batch: 200, ..setup(&machine, &v) }).unwrap();
         estimate(phase.as_mut(), &machine, &v, 1);
-        assert_eq!(phase.updated(&machine, &far).unwrap(), Verdict::Reject, "{}", estimator.name());
+        assert_eq!(phase.updated(&machine, &far).unwrap(), Decision::Reject, "{}", estimator.name());
         let mut near = machine.clone();
         near.coupling_mut(0).w_mut().mapv_inplace(|w| 1.01 * w);
-        assert_eq!(phase.updated(&machine, &near).unwrap(), Verdict::Accept, "{}", estimator.name());
+        assert_eq!(phase.updated(&machine, &near).unwrap(), Decision::Accept, "{}", estimator.name());
     }
 }
 

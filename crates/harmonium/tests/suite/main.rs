@@ -4,6 +4,7 @@ mod common;
 
 mod architecture;
 mod coupled_reals;
+mod custom_components;
 mod estimators;
 mod evaluate;
 mod exact;
@@ -14,7 +15,6 @@ mod low_rank;
 mod model_file;
 mod moments;
 mod oracle;
-mod own_parts;
 mod partition;
 mod resume;
 mod sampler;

@@ -73,8 +73,8 @@ fn two_modes_have_their_weights() {
     let plain = share(sampled(&machine, None, 1000, How::Plain, 500).states());
     assert!(plain > 0.8, "{plain}: this machine was to mislead plain chains");
     let found = sampled(&machine, None, 1000, How::Auto, 500);
-    let memory = found.memory().expect("asked");
-    assert!(!memory.is_gone() && memory.units > 5.0, "{memory:?}");
+    let memory = found.start_dependence().expect("asked");
+    assert!(!memory.is_negligible() && memory.units > 5.0, "{memory:?}");
     assert!(found.replicas().is_some_and(|r| r.round_trips() > 1.0), "{:?}", found.remarks());
     assert!(found.remarks().0.is_some() && found.remarks().1.is_none(), "{:?}", found.remarks());
     let got = share(found.states());
@@ -88,7 +88,7 @@ fn two_modes_under_clamps_have_their_weights() {
     let truth = upper_share(2.0, 1, 1);
     let held = Bits::from_fn(800, SPINS, |_, j| j < 2);
     let found = sampled(&machine, Some(held), 800, How::Auto, 500);
-    assert!(found.replicas().is_some(), "{:?}", found.memory());
+    assert!(found.replicas().is_some(), "{:?}", found.start_dependence());
     let got = share(found.states());
     assert!((got - truth).abs() < 4.0 * (0.25f64 / 800.0).sqrt(), "{got} against {truth}");
     let Batch::Bits(bits) = found.states().layer(0).unwrap() else { unreachable!("spins are bits") };
@@ -102,8 +102,8 @@ fn chains_that_mix_pay_for_no_ladder() {
     let machine = ferromagnet(0.5);
     for clamp in [None, Some(Bits::from_fn(200, SPINS, |r, j| j < r % 9))] {
         let found = sampled(&machine, clamp.clone(), 200, How::Auto, 200);
-        let memory = found.memory().expect("asked");
-        assert!(memory.is_gone() && found.replicas().is_none(), "{memory:?}");
+        let memory = found.start_dependence().expect("asked");
+        assert!(memory.is_negligible() && found.replicas().is_none(), "{memory:?}");
         assert_eq!(found.remarks(), (None, None));
         let plain = sampled(&machine, clamp, 200, How::Plain, 200);
         assert_eq!(found.states(), plain.states());

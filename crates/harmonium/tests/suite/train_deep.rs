@@ -241,7 +241,7 @@ fn the_discriminative_gradient_is_that_of_the_conditional_likelihood() {
     let params = TrainParams {
         estimator: Some(Estimator::Labels(LabelsParams::default())),
         optimiser: Some(Optimiser::Sgd),
-        form: Some(harmonium::train::Form::Plain),
+        form: Some(harmonium::train::Coordinates::Plain),
         init: Some(Init::Keep),
         ..exact(1, 1e-3)
     };

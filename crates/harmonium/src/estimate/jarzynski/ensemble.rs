@@ -1,4 +1,4 @@
-//! Chains with weights: an ensemble that stands for a distribution it has not relaxed to.
+//! Weighted chains, an ensemble that represents a distribution it has not relaxed to.
 
 use super::super::chains_like;
 use crate::sample::{log_ratio, purpose};
@@ -6,12 +6,12 @@ use crate::units::uniform;
 use crate::{Archive, Chains, Error, Key, Machine, Real, Result};
 use harmonium_kernels::Stream;
 
-/// Chains, their log-weights A and ln Z of the machine they stand for.
+/// Chains, their log-weights A and ln Z of the machine they represent.
 #[derive(Clone, Debug)]
 pub(super) struct Ensemble<T: Real> {
     pub(super) chains: Chains<T>,
     pub(super) log_wts: Vec<f64>,
-    /// ln Z without what the present log-weights say.
+    /// ln Z without the contribution of the present log-weights.
     folded: f64,
     seed: u64,
     pub(super) resamplings: u64,
@@ -39,12 +39,12 @@ impl<T: Real> Ensemble<T> {
         softmax(&self.log_wts)
     }
 
-    /// Effective sample size of the weights that going from one machine to another would give on its own.
+    /// Effective sample size of the weights that a change of the machine alone would give.
     pub(super) fn ess_of_change(&self, old: &Machine<T>, new: &Machine<T>) -> Result<f64> {
         Ok(ess(&log_ratio(&old.at(1.0), &new.at(1.0), self.chains.states())?))
     }
 
-    /// Goes from one machine to another, by weights alone; resamples when they have become uneven.
+    /// Moves the ensemble from one machine to another by re-weighting; resamples when the weights have become uneven.
     pub(super) fn weigh(&mut self, old: &Machine<T>, new: &Machine<T>, resample: f64) -> Result<()> {
         let u = log_ratio(&old.at(1.0), &new.at(1.0), self.chains.states())?;
         self.log_wts.iter_mut().zip(u).for_each(|(a, u)| *a += u);
@@ -54,7 +54,7 @@ impl<T: Real> Ensemble<T> {
         Ok(())
     }
 
-    /// Systematic resampling: one uniform number places an even comb over the cumulative weights, so that a
+    /// Systematic resampling: one uniform number shifts an evenly spaced grid over the cumulative weights, so that a
     /// chain that should be kept w times is kept ⌊w⌋ or ⌈w⌉ times.
     fn resample(&mut self) {
         let n = self.log_wts.len();
@@ -89,7 +89,7 @@ impl<T: Real> Ensemble<T> {
     }
 }
 
-/// The rows that the teeth `start`, `start + 1` … of a comb meet on the cumulative weights, which sum to one.
+/// The rows at which the grid points `start`, `start + 1` … fall on the cumulative weights, which sum to one.
 pub(in crate::estimate) fn comb(wts: &[f64], start: f64) -> Vec<usize> {
     let n = wts.len();
     let (mut rows, mut sum) = (Vec::with_capacity(n), 0.0);
@@ -99,7 +99,7 @@ pub(in crate::estimate) fn comb(wts: &[f64], start: f64) -> Vec<usize> {
             rows.push(r);
         }
     }
-    // Rounding may leave the last tooth of the comb beyond the sum.
+    // Rounding may leave the last grid point beyond the sum.
     let last = rows.last().copied().unwrap_or(0);
     rows.resize(n, last);
     rows

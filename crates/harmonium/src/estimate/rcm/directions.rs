@@ -4,7 +4,7 @@ use harmonium_kernels::{Key, Stream};
 use ndarray::{Array1, Array2, Axis};
 use rand_distr::{Distribution, StandardNormal};
 
-/// Rounds of subspace iteration: a direction is as good as its eigenvalue stands clear of the next.
+/// Rounds of subspace iteration, which converges at the ratio of neighbouring eigenvalues.
 const ROUNDS: usize = 60;
 
 /// The weighted mean of the columns of `x` and the `d` orthonormal directions, as columns, in which its rows vary

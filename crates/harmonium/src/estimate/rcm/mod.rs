@@ -13,9 +13,9 @@ use mesh::{Point, Projection};
 use ndarray::{Array1, Array2};
 use serde::{Deserialize, Serialize};
 
-/// Rows of data that the fit looks at, evenly spread: a density in three dimensions needs no more.
+/// Rows of data used in the fit, evenly spread: a density in three dimensions needs no more.
 const ROWS: usize = 5000;
-/// Samples behind ln Z.
+/// Number of samples for ln Z.
 const SAMPLES: usize = 4000;
 
 /// Settings of [`low_rank_start`].
@@ -34,7 +34,7 @@ impl Default for RcmParams {
     }
 }
 
-/// What [`low_rank_start`] found.
+/// The result of [`low_rank_start`].
 #[derive(Clone, Debug)]
 pub struct LowRank<T: Real = f32> {
     /// The machine. Hidden units that were not needed have no weights.
@@ -43,7 +43,7 @@ pub struct LowRank<T: Real = f32> {
     pub log_z: f64,
     /// Standard error of ln Z.
     pub std_err: f64,
-    /// Effective size of the sample behind ln Z, as a part of it.
+    /// Effective sample size of ln Z, as a fraction of the samples.
     pub ess: f64,
     /// Visible configurations of the machine, resampled by their importance weights.
     pub samples: States<T>,
@@ -56,17 +56,17 @@ pub struct LowRank<T: Real = f32> {
 ///
 /// $$p(s) \propto e^{b\cdot s + \theta\cdot m}\prod_k 2\cosh\big(q_k(n_k\cdot m + z_k)\big),$$
 ///
-/// one hidden unit for each hyperplane $n_k\cdot m + z_k = 0$. The likelihood of m is concave with |x| for
-/// ln 2cosh x; that fit, on a mesh, picks the hyperplanes, and a second one with ln 2cosh settles them. A training
-/// that starts here has the modes of the data from the first update on, where one that starts from zero weights
-/// must pass through the transitions that create them.
+/// one hidden unit for each hyperplane $n_k\cdot m + z_k = 0$. The likelihood of m is concave with |x| for ln 2cosh x;
+/// that fit, on a mesh, selects the hyperplanes, and a second one with ln 2cosh refines them. A training that starts
+/// here has the modes of the data from the first update on, where one that starts from zero weights must pass through
+/// the transitions that create them.
 ///
 /// ln Z comes from importance sampling: a point of the mesh and independent spins tilted to it are nearly a
 /// sample of the machine, and the probability of drawing it depends on m alone.
 ///
 /// # Errors
-/// [`Error::Undefined`] unless the machine is one layer of binary or spin units joined to one hidden layer of
-/// such; a number of directions other than 1, 2 or 3; data that are not held.
+/// [`Error::Undefined`] unless the machine is one layer of binary or spin units joined to one hidden layer of such; a
+/// number of directions other than 1, 2 or 3; missing visible layers.
 pub fn low_rank_start<T: Real>(
     machine: &Machine<T>,
     data: &States<T>,
@@ -204,7 +204,7 @@ fn to_machine<T: Real>(
         w.column_mut(k).assign(&column);
         c[k] = density.q[k] * density.offsets[k];
     }
-    // s = 2v − 1: the weights double, and what the −1 sends moves into the other side's bias.
+    // s = 2v − 1: the weights double, and the input from the −1 moves into the other side's bias.
     if machine.layer(v).kind() == Kind::Binary {
         c -= &w.sum_axis(ndarray::Axis(0));
         b *= 2.0;
@@ -263,7 +263,7 @@ fn importance<T: Real>(
     let w: Vec<f64> = log_w.iter().map(|x| (x - max).exp()).collect();
     let (sum, squares): (f64, f64) = (w.iter().sum(), w.iter().map(|w| w * w).sum());
     let (count, ess) = (SAMPLES as f64, sum * sum / squares);
-    // Systematic resampling, as everywhere weights are turned into copies.
+    // Systematic resampling.
     let wts: Vec<f64> = w.iter().map(|w| w / sum).collect();
     let rows = super::jarzynski::comb(&wts, uniform(&mut rng));
     Ok(LowRank {
