@@ -59,12 +59,13 @@ fn allocated(machine: Machine<f32>, rows: Batch<f32>, params: TrainParams) -> Ve
     })
 }
 
-/// Updates out of 40 that may allocate: lists of set bits are as long as the states have bits, and grow when these have more
-/// than ever before. What every update allocates, or every pass over the data (14 updates), would be seen.
+/// Updates out of 40 that may allocate: lists of set bits are as long as the states have bits, and grow when these have
+/// more than ever before. Allocations in every update, or in every pass over the data (14 updates), would be detected.
 const GROWTH: usize = 1;
 
-/// Machines with fixed-point tables (from 4096 weights on), at weights that these can hold: with bits and with values, in all
-/// coordinates, by optimisers with and without a memory. One test, for what it counts is the whole process's.
+/// Machines with fixed-point tables (from 4096 weights on), at weights that these can hold: with bits and with values,
+/// in all coordinates, by optimisers with and without state. One test, because it counts allocations of the whole
+/// process.
 #[test]
 fn no_update_of_a_binary_rbm_allocates() {
     for (visible, hidden) in [(64, 100), (200, 70)] {
@@ -83,7 +84,7 @@ fn no_update_of_a_binary_rbm_allocates() {
             }
         }
     }
-    // Where the number of sweeps is found, the metrics that say so are a list: two names and two numbers.
+    // With an adaptive number of sweeps, the metrics are a list of two names and two numbers.
     for rows in [bits(64), values(64)] {
         let params = settings(Coordinates::Centred, Optimiser::Sgd, None);
         let bytes = allocated(machine(64, 100), rows, params);

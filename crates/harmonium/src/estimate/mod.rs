@@ -7,13 +7,13 @@ mod exact;
 mod fpcd;
 mod jarzynski;
 mod labels;
-mod pace;
 mod pcd;
 mod pl;
 mod positive;
 mod pt;
 mod ptt;
 mod rcm;
+mod sweep_count;
 mod tap;
 mod ucd;
 

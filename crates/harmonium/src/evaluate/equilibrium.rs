@@ -70,17 +70,17 @@ pub fn equilibrium<T: Real>(
             let density = log_density(&model, chain.states())?;
             trace.column_mut(k).iter_mut().zip(density).for_each(|(t, d)| *t = d);
         }
-        crate::partition::tell(
+        crate::partition::report_progress(
             observer,
             "sweeps of chains from data and of independent chains",
             k + 1,
             sweeps,
         )?;
     }
-    weigh(traces, sweeps)
+    compare(traces, sweeps)
 }
 
-fn weigh(traces: [Array2<f64>; 2], sweeps: usize) -> Result<Equilibrium> {
+fn compare(traces: [Array2<f64>; 2], sweeps: usize) -> Result<Equilibrium> {
     let late = traces.map(|t| t.view().split_at(Axis(1), sweeps / 2).1.to_owned());
     let all = concatenate(Axis(0), &[late[0].view(), late[1].view()]).expect("equally many sweeps");
     let mixing = mixing(all.view())?;

@@ -4,7 +4,7 @@ use crate::sample::purpose;
 use crate::units::{BLOCK, softplus};
 use crate::{Batch, Error, Key, Machine, Real, Result, Role, States};
 use harmonium_kernels::Stream;
-use ndarray::{Array2, ArrayView1};
+use ndarray::Array2;
 use rand::RngExt;
 use rayon::prelude::*;
 
@@ -80,19 +80,13 @@ impl<'a, T: Real> Flips<'a, T> {
             let inputs = inputs.as_slice().expect("inputs are in standard layout");
             flipped.clear();
             flipped.extend_from_slice(inputs);
-            if let Some(w) = self.weights(*h, i) {
+            if let Some(w) = self.machine.weights_of(self.visible, i, *h) {
                 flipped.iter_mut().zip(w).for_each(|(f, &w)| *f += T::of(flip) * w);
             }
             scratch.resize(inputs.len(), T::zero());
             gain += layer.cgf_row(flipped, scratch) - layer.cgf_row(inputs, scratch);
         }
         -softplus(gain) * self.x.cols() as f64
-    }
-
-    /// The weights between visible unit `i` and hidden layer `h`.
-    fn weights(&self, h: usize, i: usize) -> Option<ArrayView1<'_, T>> {
-        let c = &self.machine.couplings()[self.machine.coupling_between(self.visible, h)?];
-        Some(if c.ends().0 == self.visible { c.w().row(i) } else { c.w().column(i) })
     }
 }
 

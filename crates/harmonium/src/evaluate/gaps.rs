@@ -3,7 +3,7 @@
 use super::likelihood::{free_energies, select};
 use crate::exact::whole_rows;
 use crate::partition::ProgressFn;
-use crate::sample::{How, Sampler, purpose};
+use crate::sample::{Sampler, SamplingMethod, purpose};
 use crate::{Batch, Bits, Chains, Clamps, Error, Machine, Real, Result, Role, States};
 use ndarray::Array2;
 
@@ -90,8 +90,15 @@ pub fn complete<T: Real>(
     }
     let (clamps, states) = started(machine, data, known, 1, filling.seed)?;
     let sweeps = 2 * filling.sweeps;
-    let mut sampler =
-        Sampler::new(machine.clone(), clamps, states, How::Auto, filling.seed, sweeps, go_on)?;
+    let mut sampler = Sampler::new(
+        machine.clone(),
+        clamps,
+        states,
+        SamplingMethod::Auto,
+        filling.seed,
+        sweeps,
+        go_on,
+    )?;
     for _ in (0..if sampler.is_exact() { 1 } else { sweeps }).take_while(|_| go_on()) {
         sampler.sweep(1)?;
     }

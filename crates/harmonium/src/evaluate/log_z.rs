@@ -165,15 +165,16 @@ pub fn log_z<T: Real>(
     let mut survey =
         Survey::new(machine, &base, params.seed, budget.map(|b| (b.seconds, b.clock)), observer)?;
     let forward = survey.forward(params.chains, params.std_err, params.temperatures)?;
-    let mixed = |trace: &Array2<f64>| settled(trace).is_ok_and(|m| m.r_hat <= verdict::R_HAT_AIM);
+    let mixed =
+        |trace: &Array2<f64>| mixing_or_constant(trace).is_ok_and(|m| m.r_hat <= verdict::R_HAT_AIM);
     let climb = survey.ladder(&forward, params.ladders, params.rounds, mixed)?;
     let (reverse, probes) = survey.down(&forward.schedule, &climb, data)?;
     let ladder = Ladder {
         betas: climb.betas.clone(),
         acceptance: climb.acceptance.clone(),
         round_trips: climb.round_trips,
-        mixing: settled(&climb.trace)?,
-        drift: settled(&halves_in_time(&climb.trace))?.r_hat,
+        mixing: mixing_or_constant(&climb.trace)?,
+        drift: mixing_or_constant(&halves_in_time(&climb.trace))?.r_hat,
     };
     let Forward { z: forward, variance, .. } = forward;
     let evidence = Evidence {
@@ -187,12 +188,12 @@ pub fn log_z<T: Real>(
         wanted: params.std_err,
         shortened: survey.shortened(),
     };
-    Ok(verdict::weigh(evidence, survey.sweeps()))
+    Ok(verdict::decide(evidence, survey.sweeps()))
 }
 
 /// Diagnostics of a trace. A constant one, as when a single state has all probability, counts as converged, although
 /// R-hat is then 0/0.
-fn settled(trace: &Array2<f64>) -> Result<Mixing> {
+fn mixing_or_constant(trace: &Array2<f64>) -> Result<Mixing> {
     let mixing = mixing(trace.view())?;
     let constant = trace.iter().all(|x| *x == trace[[0, 0]]);
     Ok(if constant { Mixing { r_hat: 1.0, ..mixing } } else { mixing })
@@ -229,9 +230,13 @@ mod tests {
         let wave = |k: usize| (k as f64 * 0.7).sin();
         let apart = Array2::from_shape_fn((2, 200), |(r, k)| 5.0 * r as f64 + wave(k + 3 * r));
         let drifting = Array2::from_shape_fn((2, 200), |(r, k)| wave(k + 3 * r) + k as f64 / 50.0);
-        let drift = |t: &Array2<f64>| settled(&halves_in_time(t)).unwrap().r_hat;
-        assert!(settled(&apart).unwrap().r_hat > 1.5 && drift(&apart) < 1.02, "{}", drift(&apart));
+        let drift = |t: &Array2<f64>| mixing_or_constant(&halves_in_time(t)).unwrap().r_hat;
+        assert!(
+            mixing_or_constant(&apart).unwrap().r_hat > 1.5 && drift(&apart) < 1.02,
+            "{}",
+            drift(&apart)
+        );
         assert!(drift(&drifting) > 1.3, "{}", drift(&drifting));
-        assert_eq!(settled(&Array2::ones((2, 20))).unwrap().r_hat, 1.0);
+        assert_eq!(mixing_or_constant(&Array2::ones((2, 20))).unwrap().r_hat, 1.0);
     }
 }

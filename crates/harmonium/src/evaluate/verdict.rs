@@ -59,8 +59,8 @@ pub(super) fn check(params: &LogZParams) -> Result<()> {
 }
 
 /// The estimate with its verdict; `sweeps` is all the work done.
-pub(super) fn weigh(e: Evidence, sweeps: f64) -> Estimate {
-    let faults = faults(&e);
+pub(super) fn decide(e: Evidence, sweeps: f64) -> Estimate {
+    let failed_checks = failed_checks(&e);
     let (f, r) = (&e.forward, &e.reverse);
     // The two sides are biased against each other; weighing them by their precision cancels most of it.
     let weight = |z: &LogZ| 1.0 / (z.std_err * z.std_err).max(1e-12);
@@ -70,7 +70,8 @@ pub(super) fn weigh(e: Evidence, sweeps: f64) -> Estimate {
     // The runs down start from descendants of the runs up, so their errors may be fully correlated and are added as
     // such. Where the sides are not known to agree, their distance counts as an error too.
     let std_err = (a * f.std_err + b * r.std_err) / (a + b);
-    let std_err = if faults.is_empty() { std_err } else { std_err.hypot(0.5 * (f.value - r.value)) };
+    let std_err =
+        if failed_checks.is_empty() { std_err } else { std_err.hypot(0.5 * (f.value - r.value)) };
     let log_z = LogZ {
         value,
         std_err,
@@ -81,8 +82,8 @@ pub(super) fn weigh(e: Evidence, sweeps: f64) -> Estimate {
     };
     let side = |z: &LogZ| Interval::around(z.value, Z95 * z.std_err + 1e-9);
     let interval = side(f).hull(side(r));
-    let converged = faults.is_empty();
-    let mut reasons = if converged { merits(&e) } else { faults };
+    let converged = failed_checks.is_empty();
+    let mut reasons = if converged { passed_checks(&e) } else { failed_checks };
     if e.shortened {
         reasons.push("the time budget has shortened the schedule".into());
     }
@@ -99,7 +100,7 @@ pub(super) fn weigh(e: Evidence, sweeps: f64) -> Estimate {
     }
 }
 
-fn merits(e: &Evidence) -> Vec<String> {
+fn passed_checks(e: &Evidence) -> Vec<String> {
     vec![
         format!("AIS and reverse AIS differ by {:.3} nats", e.reverse.value - e.forward.value),
         format!(
@@ -126,7 +127,7 @@ fn least(x: &[f64]) -> f64 {
 }
 
 /// All failed checks of the estimate.
-fn faults(e: &Evidence) -> Vec<String> {
+fn failed_checks(e: &Evidence) -> Vec<String> {
     let mut out = Vec::new();
     let (f, r) = (&e.forward, &e.reverse);
     for z in [f, r] {
@@ -163,7 +164,7 @@ fn faults(e: &Evidence) -> Vec<String> {
         let a = least(&e.ladder.acceptance);
         out.push(format!("neighbouring replicas hardly exchange: smallest acceptance {a:.3}"));
     }
-    out.extend(e.probes.iter().filter_map(|p| unseen(p, f, e.variance)));
+    out.extend(e.probes.iter().filter_map(|p| missed_mode(p, f, e.variance)));
     out
 }
 
@@ -172,7 +173,7 @@ fn faults(e: &Evidence) -> Vec<String> {
 /// From equilibrium the log-weight of a run down is about normal around ln Z + V/2 with variance V, V being that of
 /// the runs up. A chain from a region that holds p of the probability but was entered by a share q of the
 /// runs up stands ln(p/q) above: far above when the region was missed.
-fn unseen(probe: &Probe, forward: &LogZ, variance: f64) -> Option<String> {
+fn missed_mode(probe: &Probe, forward: &LogZ, variance: f64) -> Option<String> {
     let allowed = 0.5 * variance + 4.0 * variance.sqrt() + 1.0 + SIGMAS * forward.std_err;
     let above = probe.log_w.iter().filter(|w| **w - forward.value > allowed).count();
     let most = probe.log_w.iter().copied().fold(f64::NEG_INFINITY, f64::max) - forward.value;
@@ -219,8 +220,8 @@ mod tests {
     }
 
     #[test]
-    fn good_evidence_is_certified() {
-        let e = weigh(good(), 1e6);
+    fn good_evidence_converges() {
+        let e = decide(good(), 1e6);
         assert_eq!(e.verdict, Verdict::Converged, "{:?}", e.reasons);
         // Equal errors: the value in the middle, fully correlated errors, the hull of both intervals.
         assert!((e.log_z.value - 10.05).abs() < 1e-9 && (e.log_z.std_err - 0.05).abs() < 1e-9);
@@ -231,13 +232,13 @@ mod tests {
         // One stray probe does not matter, one far above or two do.
         let mut stray = good();
         stray.probes[0].log_w[3] = 15.0;
-        assert_eq!(weigh(stray, 1e6).verdict, Verdict::Converged);
+        assert_eq!(decide(stray, 1e6).verdict, Verdict::Converged);
     }
 
     #[test]
     fn every_fault_is_seen() {
         type Spoil = fn(&mut Evidence);
-        let faults: [(&str, Spoil); 12] = [
+        let failed_checks: [(&str, Spoil); 12] = [
             ("disagree", |e| e.reverse.value = 10.5),
             ("Bennett", |e| e.bennett.value = 9.4),
             ("integration", |e| e.integral.value = 11.0),
@@ -251,10 +252,10 @@ mod tests {
             ("missed", |e| e.probes[0].log_w[..2].fill(15.0)),
             ("missed", |e| e.probes[0].log_w[0] = 40.0),
         ];
-        for (word, spoil) in faults {
+        for (word, spoil) in failed_checks {
             let mut e = good();
             spoil(&mut e);
-            let e = weigh(e, 1e6);
+            let e = decide(e, 1e6);
             assert_eq!(e.verdict, Verdict::NotConverged, "{word}");
             assert!(e.reasons.iter().any(|r| r.contains(word)), "{word}: {:?}", e.reasons);
         }

@@ -66,7 +66,7 @@ pub fn verify<T: Real>(
     let mut run = Chains::independent(&part, chains, seed, purpose::EVALUATE)?;
     for k in 0..sweeps {
         run.sweep(&part.at(1.0), &Clamps::none(&part), 1)?;
-        crate::partition::tell(observer, "verifying", k + 1, sweeps)?;
+        crate::partition::report_progress(observer, "verifying", k + 1, sweeps)?;
     }
     let dense: Vec<Array2<f64>> = (0..part.len())
         .map(|l| Ok(part.layer(l).dense(run.states().layer(l)?).mapv(Real::f64)))

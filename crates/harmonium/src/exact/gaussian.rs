@@ -16,7 +16,7 @@ use ndarray::{Array1, Array2};
 /// have no parameter for the square of a unit.
 pub(super) fn integrated(mut machine: Machine<f64>, beta: f64) -> Result<(Option<Machine<f64>>, f64)> {
     let mut constant = 0.0;
-    while let Some(l) = (0..machine.len()).find(|&l| should_go(&machine, l)) {
+    while let Some(l) = (0..machine.len()).find(|&l| can_be_integrated(&machine, l)) {
         let Some((rest, part)) = without(&machine, l, beta)? else { break };
         constant += part;
         match rest {
@@ -31,7 +31,7 @@ fn neighbours(machine: &Machine<f64>, l: usize) -> Vec<usize> {
     machine.couplings().iter().filter_map(|c| c.other(l)).filter(|&o| o != l).collect()
 }
 
-fn should_go(machine: &Machine<f64>, l: usize) -> bool {
+fn can_be_integrated(machine: &Machine<f64>, l: usize) -> bool {
     let kind = |l: usize| machine.layer(l).kind();
     let near = neighbours(machine, l);
     kind(l).is_normal()

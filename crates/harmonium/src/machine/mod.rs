@@ -14,6 +14,7 @@ mod names;
 mod normalise;
 mod parameters;
 mod phase;
+mod principal;
 mod product;
 mod rest;
 mod soft;
@@ -28,10 +29,12 @@ pub(crate) use moments::clear_self;
 pub(crate) use normalise::FACTORISATIONS;
 pub use parameters::Parameters;
 pub use phase::Phase;
+pub(crate) use principal::{Iteration, principal};
 pub(crate) use rest::{Known, Pattern, Rest, put};
 pub use tempered::Tempered;
 
 use crate::{Batch, Error, Layer, Real, Result, States};
+use ndarray::ArrayView1;
 use serde::{Deserialize, Serialize};
 
 /// How the states of a layer are set.
@@ -139,6 +142,12 @@ impl<T: Real> Machine<T> {
     pub fn coupling_between(&self, a: usize, b: usize) -> Option<usize> {
         self.couplings.iter().position(|c| c.ends() == (a.min(b), a.max(b)))
     }
+    /// The weights between one column of layer `l` and the columns of layer `to`; `None` when these are not coupled.
+    pub(crate) fn weights_of(&self, l: usize, column: usize, to: usize) -> Option<ArrayView1<'_, T>> {
+        let c = &self.couplings[self.coupling_between(l, to)?];
+        Some(if c.ends().0 == l { c.w().row(column) } else { c.w().column(column) })
+    }
+
     /// The layers with this role, in order.
     pub fn with_role(&self, role: Role) -> impl Iterator<Item = usize> + '_ {
         (0..self.len()).filter(move |&l| self.role(l) == role)

@@ -2,7 +2,7 @@
 
 use super::anneal::{self, RunSeed};
 use super::path::Path;
-use super::result::{ProgressFn, tell};
+use super::result::{ProgressFn, report_progress};
 use super::{Base, LogZ, Schedule, weights};
 use crate::{Clamps, Error, Machine, Real, Result, Role, States};
 
@@ -26,7 +26,8 @@ pub fn ais<T: Real>(
     let path = unconditional(machine, base)?;
     at_least_two("chains of AIS", chains)?;
     let total = schedule.steps();
-    let each = |k: usize, _, _: &[f64], _: &States<T>| tell(observer, "annealing", k + 1, total);
+    let each =
+        |k: usize, _, _: &[f64], _: &States<T>| report_progress(observer, "annealing", k + 1, total);
     let (log_w, _) = anneal::forward(&path, schedule, chains, RunSeed { seed, number: 1 }, each)?;
     Ok(anneal::from_forward(&log_w, total))
 }

@@ -1,7 +1,7 @@
 //! Annealed importance sampling in either direction.
 
 use super::path::Path;
-use super::result::{ProgressFn, tell};
+use super::result::{ProgressFn, report_progress};
 use super::{Bound, Cost, LogZ, Method, Schedule, weights};
 use crate::sample::purpose;
 use crate::{Key, Real, Result, States};
@@ -76,7 +76,9 @@ pub(crate) fn reverse<T: Real>(
     let mut states = path.keep(samples);
     let betas: Vec<f64> = schedule.betas().iter().rev().copied().collect();
     let total = schedule.steps();
-    let each = |k: usize, _, _: &[f64], _: &States<T>| tell(observer, "reverse annealing", k + 1, total);
+    let each = |k: usize, _, _: &[f64], _: &States<T>| {
+        report_progress(observer, "reverse annealing", k + 1, total)
+    };
     let log_w = anneal(path, &betas, &mut states, run, each)?;
     let log_z0 = path.log_z0();
     Ok(log_w.into_iter().map(|w| log_z0 - w).collect())

@@ -3,7 +3,7 @@
 use super::ais::at_least_two;
 use super::anneal::{self, RunSeed};
 use super::path::Path;
-use super::result::{ProgressFn, tell};
+use super::result::{ProgressFn, report_progress};
 use super::{Base, Schedule, weights};
 use crate::{Bits, Clamp, Clamps, Machine, Real, Result, States};
 
@@ -46,8 +46,9 @@ pub fn ais_given<T: Real>(
     let run = RunSeed { seed, number: 4 };
     path.start(&mut states, run.key(0));
     let total = schedule.steps();
-    let each =
-        |k: usize, _, _: &[f64], _: &States<T>| tell(observer, "annealing given rows", k + 1, total);
+    let each = |k: usize, _, _: &[f64], _: &States<T>| {
+        report_progress(observer, "annealing given rows", k + 1, total)
+    };
     let log_w = anneal::anneal(&path, schedule.betas(), &mut states, run, each)?;
     let of = |(w, z0): (&[f64], f64)| (z0 + weights::log_mean_exp(w), weights::std_err(w, 1));
     Ok(log_w.chunks(copies).zip(log_z0).map(of).collect())

@@ -16,14 +16,15 @@ mod result;
 mod schedule;
 pub(crate) mod survey;
 mod trips;
-mod weights;
+
+use crate::sample::weights;
 
 pub use ais::{ais, raise, reverse_ais};
 pub use base::Base;
 pub use bennett::{bennett_ladder, mbar};
 pub use given::ais_given;
 pub use integrate::integrate;
-pub(crate) use result::tell;
+pub(crate) use result::report_progress;
 pub use result::{Bound, Cost, Interval, LogZ, Method, Progress, ProgressFn, Verdict, silent};
 pub use schedule::Schedule;
 pub use trips::RoundTrips;

@@ -174,7 +174,7 @@ pub fn silent(_: Progress) -> ControlFlow<()> {
 }
 
 /// Reports progress; a stop becomes an error.
-pub(crate) fn tell(
+pub(crate) fn report_progress(
     observer: &mut ProgressFn<'_>,
     stage: &'static str,
     done: usize,

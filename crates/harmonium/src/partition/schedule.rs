@@ -104,7 +104,7 @@ impl Length {
 /// \propto \sqrt{c_s}$: the *annealing length* adds up these roots. The *equilibrium length* adds up the standard
 /// deviations of single increments, which do not depend on how slowly the chains move: it gives the number of replicas
 /// that exchange well.
-pub(crate) struct Watch {
+pub(crate) struct LengthEstimator {
     steps: usize,
     sums: Vec<f64>,
     stretch: usize,
@@ -117,7 +117,7 @@ pub(crate) struct Watch {
 /// Stretches of a run whose variances are measured.
 const STRETCHES: usize = 32;
 
-impl Watch {
+impl LengthEstimator {
     pub(crate) fn new(chains: usize, steps: usize) -> Self {
         let stretch = steps.div_ceil(STRETCHES);
         let (annealing, equilibrium) = (Vec::new(), Vec::new());
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn a_watch_finds_the_hard_part() {
         // Increments with the standard deviation 1 below ½ and 3 above, independent between steps.
-        let mut watch = Watch::new(2, 320);
+        let mut watch = LengthEstimator::new(2, 320);
         for k in 0..320 {
             let sd = if k < 160 { 1.0 } else { 3.0 } / 2f64.sqrt();
             watch.step(k, (k + 1) as f64 / 320.0, &[sd, -sd]);

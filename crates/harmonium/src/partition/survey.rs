@@ -5,8 +5,8 @@
 use super::anneal::{self, RunSeed};
 use super::ladder::{Ladder, Seen};
 use super::path::Path;
-use super::result::{ProgressFn, tell};
-use super::schedule::{Length, Schedule, Watch};
+use super::result::{ProgressFn, report_progress};
+use super::schedule::{Length, LengthEstimator, Schedule};
 use super::{Base, Bound, Cost, LogZ, Method, ais, bennett_ladder, integrate, weights};
 use crate::sample::purpose;
 use crate::units::Tail;
@@ -216,7 +216,7 @@ impl<'a, 'm, T: Real> Survey<'a, 'm, T> {
     fn up(&mut self, schedule: &Schedule, chains: usize) -> Result<(Forward<T>, Length)> {
         let run = self.run();
         let steps = schedule.steps();
-        let mut watch = Watch::new(chains, steps);
+        let mut watch = LengthEstimator::new(chains, steps);
         let mut snapshots = Vec::new();
         let mut sums = vec![0.0; chains];
         let (path, observer) = (&self.path, &mut *self.observer);
@@ -231,7 +231,7 @@ impl<'a, 'm, T: Real> Survey<'a, 'm, T> {
                     log_w: sums.clone(),
                 });
             }
-            tell(observer, "annealing", k + 1, steps)
+            report_progress(observer, "annealing", k + 1, steps)
         };
         let (log_w, _) = anneal::forward(path, schedule, chains, run, each)?;
         self.sweeps += (chains * steps) as f64;
@@ -267,7 +267,7 @@ impl<'a, 'm, T: Real> Survey<'a, 'm, T> {
                 if k >= burn {
                     record.take(&seen, || self.path.keep(ladder.top().clone()));
                 }
-                tell(self.observer, "replica exchange", k + 1, next)?;
+                report_progress(self.observer, "replica exchange", k + 1, next)?;
             }
             done = next;
             next = most.min(2 * done);
@@ -300,7 +300,11 @@ impl<'a, 'm, T: Real> Survey<'a, 'm, T> {
             let distance = |s: &&Snapshot<T>| (s.beta - betas[i]).abs();
             let nearest = forward.snapshots.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)));
             let s = nearest.expect("a run up keeps its end at least");
-            let mut rows = weights::systematic(&s.log_w, ladders, crate::units::uniform(&mut rng));
+            let mut rows = weights::systematic(
+                &weights::normalised(&s.log_w),
+                ladders,
+                crate::units::uniform(&mut rng),
+            );
             // Rows come out in order; ladders should not start with related states on all rungs.
             rows.rotate_left(i % ladders);
             s.states.select(&rows)

@@ -14,6 +14,7 @@ mod sampler;
 mod start_dependence;
 mod tempering;
 mod trajectory;
+pub(crate) mod weights;
 
 pub use bennett::{LogRatio, bennett};
 pub use chains::Chains;
@@ -24,7 +25,7 @@ pub use exchange::{Exchange, acceptance, exchange, log_ratio};
 pub(crate) use gibbs::layer_key;
 pub use gibbs::{Order, sweep};
 pub use replicas::Replicas;
-pub use sampler::{How, Sampler, TEMPERATURES};
+pub use sampler::{Sampler, SamplingMethod, TEMPERATURES};
 pub use start_dependence::StartDependence;
 pub use tempering::Tempering;
 pub use trajectory::{Equilibration, Trajectory};

@@ -16,7 +16,7 @@ pub const TEMPERATURES: usize = 12;
 
 /// How samples are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum How {
+pub enum SamplingMethod {
     /// Automatic: exact draws where enumeration is fast, else plain chains if these forget their start, else replica
     /// exchange.
     Auto,
@@ -35,12 +35,12 @@ pub struct Sampler<T: Real = f32> {
     clamps: Clamps,
     source: Source<T>,
     start_dependence: Option<StartDependence>,
-    how: How,
+    method: SamplingMethod,
 }
 
 #[derive(Debug)]
 enum Source<T: Real> {
-    Exact(Exactly<T>),
+    Exact(ExactDraws<T>),
     Plain(Chains<T>),
     Tempered(Box<Replicas<T>>),
 }
@@ -55,7 +55,7 @@ impl<T: Real> Sampler<T> {
         machine: Machine<T>,
         clamps: Clamps,
         states: States<T>,
-        how: How,
+        method: SamplingMethod,
         seed: u64,
         sweeps: usize,
         go_on: &mut dyn FnMut() -> bool,
@@ -66,10 +66,10 @@ impl<T: Real> Sampler<T> {
             let replicas = Replicas::new(&machine, clamps.clone(), &states, rungs, seed, sweeps)?;
             Ok(Source::Tempered(Box::new(replicas)))
         };
-        let source = match how {
-            How::Plain => None,
-            How::Tempered(rungs) => Some(tempered(rungs)?),
-            How::Auto => match Exactly::new(&machine, &clamps, &states, seed)? {
+        let source = match method {
+            SamplingMethod::Plain => None,
+            SamplingMethod::Tempered(rungs) => Some(tempered(rungs)?),
+            SamplingMethod::Auto => match ExactDraws::new(&machine, &clamps, &states, seed)? {
                 Some(exactly) => Some(Source::Exact(exactly)),
                 None => {
                     start_dependence = start_dependence::start_dependence(
@@ -82,7 +82,7 @@ impl<T: Real> Sampler<T> {
             },
         };
         let source = source.unwrap_or_else(|| Source::Plain(Chains::new(states, seed, purpose::USER)));
-        Ok(Self { machine, clamps, source, start_dependence, how })
+        Ok(Self { machine, clamps, source, start_dependence, method })
     }
 
     /// `n` sweeps of all rows; for exact draws, one new draw for any n.
@@ -141,7 +141,7 @@ impl<T: Real> Sampler<T> {
     /// A note on what was done beyond the settings, and a warning about the samples; `None` where there is none.
     pub fn remarks(&self) -> (Option<String>, Option<String>) {
         let trips = self.replicas().map(Replicas::round_trips);
-        let note = trips.filter(|_| self.how == How::Auto).map(|_| {
+        let note = trips.filter(|_| self.method == SamplingMethod::Auto).map(|_| {
             format!("plain chains do not forget their start here: replica exchange over {TEMPERATURES} temperatures")
         });
         let too_few = |trips: f64| {
@@ -161,24 +161,24 @@ impl<T: Real> Sampler<T> {
 }
 
 /// Layers and their units.
-type Places = Vec<(usize, Vec<usize>)>;
+type LayerUnits = Vec<(usize, Vec<usize>)>;
 
 /// Independent draws from the exact distributions of rows.
-struct Exactly<T: Real> {
+struct ExactDraws<T: Real> {
     states: States<T>,
     /// Each distribution with its rows, and its layers and units.
-    tables: Vec<(Draws, Vec<usize>, Places)>,
+    tables: Vec<(Draws, Vec<usize>, LayerUnits)>,
     seed: u64,
     drawn: u64,
 }
 
-impl<T: Real> std::fmt::Debug for Exactly<T> {
+impl<T: Real> std::fmt::Debug for ExactDraws<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Exactly").field("tables", &self.tables.len()).finish_non_exhaustive()
+        f.debug_struct("ExactDraws").field("tables", &self.tables.len()).finish_non_exhaustive()
     }
 }
 
-impl<T: Real> Exactly<T> {
+impl<T: Real> ExactDraws<T> {
     /// `None` where enumeration would take too long or is impossible.
     fn new(
         machine: &Machine<T>,

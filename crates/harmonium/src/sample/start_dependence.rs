@@ -7,7 +7,7 @@ use ndarray::{Array1, Array2, Axis, concatenate};
 /// Fewest sweeps for a meaningful test.
 pub(super) const SWEEPS: usize = 64;
 /// States that are averaged, early and late.
-const LOOKS: usize = 8;
+const AVERAGED: usize = 8;
 /// Fewest and most pairs of chains.
 const PAIRS: (usize, usize) = (16, 128);
 /// Bound of the statistics below, which are at most normal (Rademacher sums) where chains forget.
@@ -69,8 +69,8 @@ pub(super) fn start_dependence<T: Real>(
         both.push(chains);
     }
     let half = sweeps / 2;
-    let stride = (sweeps / 8 / LOOKS).max(1);
-    let mut looks = [Looks::default(), Looks::default()];
+    let stride = (sweeps / 8 / AVERAGED).max(1);
+    let mut averages = [Averages::default(), Averages::default()];
     for k in 0..sweeps {
         if !go_on() {
             return Ok(None);
@@ -78,26 +78,26 @@ pub(super) fn start_dependence<T: Real>(
         let cooling = ((k + 1) as f64 / half as f64).min(1.0);
         both[0].sweep(&machine.at(1.0), &clamps, 1)?;
         both[1].sweep(&machine.at(cooling), &clamps, 1)?;
-        let early = k >= half && k - half < LOOKS * stride && (k - half).is_multiple_of(stride);
+        let early = k >= half && k - half < AVERAGED * stride && (k - half).is_multiple_of(stride);
         let left = sweeps - 1 - k;
-        let late = left < LOOKS * stride && left.is_multiple_of(stride);
-        for (looks, wanted) in looks.iter_mut().zip([early, late]) {
+        let late = left < AVERAGED * stride && left.is_multiple_of(stride);
+        for (averages, wanted) in averages.iter_mut().zip([early, late]) {
             if wanted {
-                looks.add(machine, &both)?;
+                averages.add(machine, &both)?;
             }
         }
     }
-    Ok(Some(weigh(&looks)))
+    Ok(Some(statistics(&averages)))
 }
 
 /// Sums of dense visible states and of log-densities, the chains of both kinds one below the other.
 #[derive(Default)]
-struct Looks {
+struct Averages {
     units: Option<Array2<f64>>,
     density: Vec<f64>,
 }
 
-impl Looks {
+impl Averages {
     fn add<T: Real>(&mut self, machine: &Machine<T>, both: &[Chains<T>]) -> Result<()> {
         let dense = |chains: &Chains<T>| {
             let of = |l: usize| Ok(machine.layer(l).dense(chains.states().layer(l)?).mapv(Real::f64));
@@ -127,7 +127,7 @@ fn side_by_side(parts: &[Array2<f64>], axis: Axis) -> Array2<f64> {
     concatenate(axis, &views).expect("parts that fit")
 }
 
-fn weigh([early, late]: &[Looks; 2]) -> StartDependence {
+fn statistics([early, late]: &[Averages; 2]) -> StartDependence {
     let (x, y) = (early.units.as_ref().expect("looked at"), late.units.as_ref().expect("looked at"));
     let n = x.nrows() / 2;
     // Columns are normalised by their variance.
@@ -141,14 +141,14 @@ fn weigh([early, late]: &[Looks; 2]) -> StartDependence {
     let of_density = |r: usize| (e[r] - e[n + r]) * (f[r] - f[n + r]);
     let moved: Vec<f64> = e.iter().zip(f).map(|(e, f)| f - e).collect();
     StartDependence {
-        units: signed((0..n).map(of_units)),
-        density: signed((0..n).map(of_density)),
-        drift: signed(moved.into_iter()).abs(),
+        units: studentised((0..n).map(of_units)),
+        density: studentised((0..n).map(of_density)),
+        drift: studentised(moved.into_iter()).abs(),
     }
 }
 
 /// The sum of numbers in units of the root of the sum of their squares.
-fn signed(x: impl Iterator<Item = f64>) -> f64 {
+fn studentised(x: impl Iterator<Item = f64>) -> f64 {
     let (sum, squares) = x.fold((0.0, 0.0), |(s, q), x| (s + x, q + x * x));
     if squares > 0.0 { sum / f64::sqrt(squares) } else { 0.0 }
 }

@@ -1,7 +1,7 @@
 //! The task of sampling.
 
 use super::IntoData;
-use crate::sample::{How, Sampler, purpose};
+use crate::sample::{Sampler, SamplingMethod, purpose};
 use crate::train::Data;
 use crate::{Bits, Chains, Clamp, Clamps, Error, Machine, Member, Real, Result, Role, States};
 use ndarray::Array2;
@@ -21,7 +21,7 @@ pub struct Sample<'a, T: Real = f32> {
     sweeps: usize,
     between: usize,
     temperature: f64,
-    how: How,
+    method: SamplingMethod,
     seed: u64,
     clamps: Vec<(String, usize, f64)>,
     given: Option<Result<Cow<'a, Data<T>>>>,
@@ -65,7 +65,7 @@ impl<T: Real> Machine<T> {
             sweeps: SWEEPS,
             between: SWEEPS_BETWEEN,
             temperature: 1.0,
-            how: How::Auto,
+            method: SamplingMethod::Auto,
             seed: 0,
             clamps: Vec::new(),
             given: None,
@@ -96,8 +96,8 @@ impl<'a, T: Real> Sample<'a, T> {
         self
     }
     /// Exact draws, plain chains or replica exchange; by default chosen for the machine.
-    pub fn how(mut self, how: How) -> Self {
-        self.how = how;
+    pub fn method(mut self, method: SamplingMethod) -> Self {
+        self.method = method;
         self
     }
     /// Seed of all random numbers.
@@ -156,7 +156,7 @@ impl<'a, T: Real> Sample<'a, T> {
         let stopped = || Error::Stopped { what: "sampling" };
         let mut go_on = || !(self.stopped)();
         let mut source =
-            Sampler::new(machine, clamps, states, self.how, self.seed, self.sweeps, &mut go_on)?;
+            Sampler::new(machine, clamps, states, self.method, self.seed, self.sweeps, &mut go_on)?;
         let mut parts: Vec<States<T>> = Vec::new();
         while parts.len() * chains < self.n {
             let sweeps = if parts.is_empty() { self.sweeps } else { self.between.max(1) };

@@ -40,7 +40,7 @@ impl Quality {
         let mut quality =
             Self { log_likelihood: None, estimate: None, pseudo_likelihood: None, free_energy: None };
         if data.is_missing() {
-            quality.log_likelihood = of_known(machine, data);
+            quality.log_likelihood = likelihood_of_known(machine, data);
             if quality.log_likelihood.is_none() {
                 quality.pseudo_likelihood = pseudo_of_known(machine, data, seed);
             }
@@ -93,7 +93,7 @@ fn annealed_log_z<T: Real>(machine: &Machine<T>, data: &Data<T>, seed: u64) -> R
 }
 
 /// Mean ln p of the known entries of each row, where ln Z and the sums over missing entries are cheap.
-fn of_known<T: Real>(machine: &Machine<T>, data: &Data<T>) -> Option<f64> {
+fn likelihood_of_known<T: Real>(machine: &Machine<T>, data: &Data<T>) -> Option<f64> {
     let exact = machine.exact().within(CHEAP);
     let conditional = machine.with_role(Role::Condition).next().is_some();
     if conditional || !matches!(exact.cost(), Ok((_, s)) if s < CHEAP) {
@@ -166,7 +166,7 @@ fn pseudo_likelihood<T: Real>(
         let largest = visible.iter().filter_map(|&l| machine.layer(l).kind().states()).max();
         let mut total: Vec<f64> = free_energy.iter().map(|f| -f).collect();
         for turn in 1..largest.unwrap_or(1) {
-            let (other, differs) = turned(machine, data.states(), &chosen, turn);
+            let (other, differs) = advanced(machine, data.states(), &chosen, turn);
             for (r, f) in machine.free_energy(&other)?.into_iter().enumerate() {
                 if differs[r] {
                     total[r] = crate::units::log_add_exp(total[r], -f);
@@ -182,7 +182,7 @@ fn pseudo_likelihood<T: Real>(
 
 /// The states with the chosen unit of each row advanced by `turn` states; rows whose unit has no more states stay
 /// unchanged.
-fn turned<T: Real>(
+fn advanced<T: Real>(
     machine: &Machine<T>,
     states: &States<T>,
     chosen: &[(usize, usize)],

@@ -257,11 +257,11 @@ impl<'d, T: Real> Trainer<'d, T> {
     /// # Errors
     /// Errors of sampling or of an observer.
     pub fn run(&mut self, observers: &mut [&mut dyn Observer<T>]) -> Result<Outcome> {
-        let mut reason = self.tell(&Event::Started { update: self.update }, observers)?;
+        let mut reason = self.notify(&Event::Started { update: self.update }, observers)?;
         if self.update == 0 && self.plan.evaluate_every > 0 {
             // The start counts as a model: a run need not end below it.
             let evaluated = self.evaluate()?;
-            reason = reason.or(self.tell(&Event::Evaluated(evaluated.clone()), observers)?);
+            reason = reason.or(self.notify(&Event::Evaluated(evaluated.clone()), observers)?);
             self.record_evaluation(&evaluated)?;
         }
         while reason.is_none() && self.update < self.plan.stop_after {
@@ -270,25 +270,25 @@ impl<'d, T: Real> Trainer<'d, T> {
                 break;
             }
             let event = self.update()?;
-            reason = self.tell(&event, observers)?;
+            reason = self.notify(&event, observers)?;
             let every = self.plan.evaluate_every;
             let due =
                 every > 0 && (self.update.is_multiple_of(every) || self.update == self.plan.stop_after);
             if due && matches!(event, Event::Updated(_)) {
                 let evaluated = self.evaluate()?;
-                reason = reason.or(self.tell(&Event::Evaluated(evaluated.clone()), observers)?);
+                reason = reason.or(self.notify(&Event::Evaluated(evaluated.clone()), observers)?);
                 if let Some(event) = self.record_evaluation(&evaluated)? {
-                    reason = reason.or(self.tell(&event, observers)?);
+                    reason = reason.or(self.notify(&event, observers)?);
                 }
                 reason = reason.or(self.check_modes(&evaluated)?);
             }
             if self.gave_up() {
                 reason = reason.or(Some(StopReason::GaveUp { undone: GIVE_UP }));
             }
-            reason = reason.or(self.tell(&Event::UpdateFinished { update: self.update }, observers)?);
+            reason = reason.or(self.notify(&Event::UpdateFinished { update: self.update }, observers)?);
         }
         let reason = reason.unwrap_or(StopReason::Finished);
-        self.tell(&Event::Stopped { update: self.update, reason: reason.clone() }, observers)?;
+        self.notify(&Event::Stopped { update: self.update, reason: reason.clone() }, observers)?;
         Ok(Outcome { updates: self.update, reason, plan: self.plan.clone() })
     }
 
@@ -360,7 +360,11 @@ impl<'d, T: Real> Trainer<'d, T> {
         Ok(Some(self.lower(self.update, why)))
     }
 
-    fn tell(&self, event: &Event, observers: &mut [&mut dyn Observer<T>]) -> Result<Option<StopReason>> {
+    fn notify(
+        &self,
+        event: &Event,
+        observers: &mut [&mut dyn Observer<T>],
+    ) -> Result<Option<StopReason>> {
         let mut stop = None;
         for o in observers {
             if let Control::Stop(reason) = o.on_event(event, self)? {

@@ -1,4 +1,5 @@
-//! Own parts of a run against the built-in ones that they imitate: step rule, rate, estimator, penalty, processes.
+//! Custom components of a run against the built-in ones that they imitate: step rule, rate, estimator, penalty,
+//! processes.
 
 use harmonium::estimate::{Context, Estimator, Info};
 use harmonium::train::{
@@ -107,7 +108,7 @@ fn rules_agree<T: Real>() {
             };
             let built_in = with(Optimiser::Sgd, Hooks::default());
             assert_ne!(built_in, machine);
-            // The optimiser of the plan is replaced, whatever memory it would have.
+            // The optimiser of the plan is replaced, whatever its state.
             for optimiser in [Optimiser::Sgd, Optimiser::ADAM] {
                 assert_eq!(with(optimiser, Hooks::default().step_rule(ascend::<T>)), built_in);
             }
@@ -119,13 +120,13 @@ fn rules_agree<T: Real>() {
 
 /// To the last bit, averages included, in all coordinates.
 #[test]
-fn own_step_rules_are_those_they_imitate() {
+fn custom_step_rules_match_the_built_in_ones() {
     rules_agree::<f32>();
     rules_agree::<f64>();
 }
 
 #[test]
-fn an_own_rate_is_a_schedule() {
+fn a_custom_rate_acts_as_a_schedule() {
     let machine = machine::<f32>(6, 5);
     let data = data(&machine, 0..50);
     let params = params(Estimator::Exact, Coordinates::Centred, Optimiser::Sgd);
@@ -145,7 +146,7 @@ fn enumerate(context: &Context<'_, f64>, out: &mut Phase<f64>) -> Result<Info> {
 }
 
 #[test]
-fn an_own_estimator_with_exact_moments_is_the_exact_one() {
+fn a_custom_estimator_with_exact_moments_matches_the_exact_one() {
     let machine = machine::<f64>(6, 5);
     let x = bits(0..50, 6);
     let trained = |own: bool| {

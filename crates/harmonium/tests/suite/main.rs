@@ -1,4 +1,4 @@
-//! The tests of the library in one program: it is compiled once. Those that count allocations stand alone.
+//! The tests of the library in one program: it is compiled once. Tests that count allocations are separate programs.
 
 mod common;
 

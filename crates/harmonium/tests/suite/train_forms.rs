@@ -175,7 +175,7 @@ fn weighted_minibatches_add_up_to_the_gradient() {
     assert!(change.norm() < 1e-6 * norm, "{} of {norm}", change.norm());
 }
 
-/// Rows of two measured columns that hang together, some entries missing; `scale` and `offset` are their units.
+/// Rows of two correlated real columns with missing entries, in units given by `scale` and `offset`.
 fn measured(scale: [f64; 2], offset: [f64; 2]) -> (Machine<f64>, Data<f64>) {
     let rows = 300;
     let machine = Machine::rbm(Layer::new(Kind::Gaussian, 2), Layer::new(Kind::Binary, 3));
@@ -189,7 +189,7 @@ fn measured(scale: [f64; 2], offset: [f64; 2]) -> (Machine<f64>, Data<f64>) {
     (machine, Data::new(states).with_known(0, known).unwrap())
 }
 
-/// Ages in years and lengths in metres are learned as standard numbers are: the likelihood differs by the units only.
+/// Ages in years and lengths in metres are learned like standardised numbers: the likelihood differs only by the units.
 #[test]
 fn measured_columns_are_learned_in_any_unit() {
     let params = TrainParams {

@@ -1,4 +1,4 @@
-//! What a run does when things go wrong, and what its settings, penalties and observers do.
+//! Failures in a run, and the effect of settings, penalties and observers.
 
 use harmonium::estimate::Estimator;
 use harmonium::train::{
@@ -61,7 +61,7 @@ fn an_update_that_overflows_is_undone_and_the_rate_lowered() {
 #[test]
 fn a_collapse_goes_back_to_the_best_model() {
     let (machine, data) = rbm(8, 4);
-    // A rate that grows without bound: the exponential schedule turned upside down.
+    // A rate that grows without bound: the exponential schedule reversed.
     let params = TrainParams {
         rate: Some(0.05),
         schedule: Some(Schedule::Exponential { end: 1e6 }),

@@ -7,7 +7,6 @@ use crate::machine::Phase;
 use crate::sample::{between, log_z_uncoupled, purpose, uncoupled};
 use crate::{Archive, Chains, Clamps, Key, Machine, Real, Result};
 use ensemble::Ensemble;
-pub(super) use ensemble::comb;
 use serde::{Deserialize, Serialize};
 
 /// Settings of [`Jarzynski`].
@@ -116,7 +115,7 @@ impl<T: Real> Jarzynski<T> {
                 next = between(&self.reference, target, part)?;
             }
             for ensemble in [&mut self.chains, &mut self.witnesses] {
-                ensemble.weigh(&self.reference, &next, self.params.resample)?;
+                ensemble.reweight(&self.reference, &next, self.params.resample)?;
             }
             self.reference = next;
             steps += 1;

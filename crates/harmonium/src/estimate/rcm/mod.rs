@@ -1,20 +1,23 @@
 //! Low-rank start: a machine whose weights lie in the first principal directions of the data, with its ln Z.
 
-mod directions;
 mod fit;
 mod mesh;
 
-use crate::sample::purpose;
+use crate::machine::{Iteration, principal};
+use crate::sample::{purpose, weights::systematic};
 use crate::units::uniform;
 use crate::{Error, Kind, Machine, Real, Result, Role, States};
 use fit::{Density, Shape};
 use harmonium_kernels::{Key, Stream};
 use mesh::{Point, Projection};
 use ndarray::{Array1, Array2};
+use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 
 /// Rows of data used in the fit, evenly spread: a density in three dimensions needs no more.
 const ROWS: usize = 5000;
+/// Rounds of subspace iteration.
+const ROUNDS: usize = 60;
 /// Number of samples for ln Z.
 const SAMPLES: usize = 4000;
 
@@ -80,7 +83,7 @@ pub fn low_rank_start<T: Real>(
         return Err(Error::value("directions of the low-rank start", "1, 2 or 3", d));
     }
     let (x, wts) = spins(machine, v, data, wts)?;
-    let (mean, u) = directions::principal(&x, &wts.to_vec(), d);
+    let (mean, u) = principal_directions(&x, &wts.to_vec(), d);
     let bias = mean.mapv(|m| m.clamp(-0.998, 0.998).atanh());
     let projection = Projection { bias, u };
     let m = x.dot(&projection.u) / projection.spins().sqrt();
@@ -94,6 +97,14 @@ pub fn low_rank_start<T: Real>(
     let density = density(&m, &wts, &points, machine.layer(h).len());
     let machine = to_machine(machine, (v, h), &projection, &density)?;
     importance(machine, v, &projection, &points, &density, seed)
+}
+
+/// The weighted mean of spins and `d` principal directions, as columns.
+fn principal_directions(x: &Array2<f64>, wts: &[f64], d: usize) -> (Array1<f64>, Array2<f64>) {
+    let mut rng = Stream::new(Key { seed: 0, purpose: 0, block: 0, sweep: 0 });
+    let start = Array2::from_shape_fn((x.ncols(), d), |_| StandardNormal.sample(&mut rng));
+    let until = Iteration { rounds: ROUNDS, tolerance: 0.0, wanted: d, vanishing: 1e-12 };
+    principal(x, wts, start, until)
 }
 
 fn layers<T: Real>(machine: &Machine<T>) -> Result<(usize, usize)> {
@@ -263,9 +274,8 @@ fn importance<T: Real>(
     let w: Vec<f64> = log_w.iter().map(|x| (x - max).exp()).collect();
     let (sum, squares): (f64, f64) = (w.iter().sum(), w.iter().map(|w| w * w).sum());
     let (count, ess) = (SAMPLES as f64, sum * sum / squares);
-    // Systematic resampling.
     let wts: Vec<f64> = w.iter().map(|w| w / sum).collect();
-    let rows = super::jarzynski::comb(&wts, uniform(&mut rng));
+    let rows = systematic(&wts, SAMPLES, uniform(&mut rng));
     Ok(LowRank {
         log_z: max + (sum / count).ln(),
         std_err: (1.0 / ess - 1.0 / count).max(0.0).sqrt(),
