@@ -3,7 +3,7 @@
 use crate::data::Source;
 use crate::measure::{Alternative, medians, on_threads, ratio};
 use harmonium::estimate::Estimator;
-use harmonium::train::{Data, Form, TrainParams, Trainer};
+use harmonium::train::{Coordinates, Data, TrainParams, Trainer};
 use harmonium::{Batch, Bits, Kind, Layer, Machine};
 use harmonium_kernels::bench_support::dense_bernoulli;
 use harmonium_kernels::{Key, Real, bits};
@@ -179,7 +179,7 @@ impl Problem {
             updates: Some(1 << 40),
             rate: Some(f64::from(RATE)),
             evaluate_every: Some(0),
-            form: plain.then_some(Form::Plain),
+            form: plain.then_some(Coordinates::Plain),
             average: plain.then_some(0),
             ..TrainParams::default()
         };

@@ -1,4 +1,4 @@
-//! A little linear algebra: spectra of weights and principal components.
+//! Eigenvalues of symmetric matrices and singular values of weights.
 
 use ndarray::{Array1, Array2, ArrayView2, Axis};
 
@@ -80,37 +80,6 @@ fn tridiagonal(mut a: Array2<f64>) -> (Vec<f64>, Vec<f64>) {
     ((0..n).map(|i| a[[i, i]]).collect(), off)
 }
 
-/// The mean of the rows and their first `k` principal directions (as rows), by orthogonal iteration.
-pub(crate) fn principal(x: ArrayView2<'_, f64>, k: usize) -> (Array1<f64>, Array2<f64>) {
-    let mean = x.mean_axis(Axis(0)).unwrap_or_else(|| Array1::zeros(x.ncols()));
-    let centred = &x - &mean;
-    let n = x.ncols();
-    let k = k.min(n);
-    // Any fixed start will do that no direction is orthogonal to.
-    let mut v =
-        Array2::from_shape_fn((k, n), |(i, j)| ((i * 31 + j * 17 + 7) % 101) as f64 / 101.0 - 0.5);
-    for _ in 0..60 {
-        let scores = centred.dot(&v.t());
-        v = scores.t().dot(&centred);
-        orthonormalise(&mut v);
-    }
-    (mean, v)
-}
-
-fn orthonormalise(v: &mut Array2<f64>) {
-    for i in 0..v.nrows() {
-        for j in 0..i {
-            let dot = v.row(i).dot(&v.row(j));
-            let other = v.row(j).to_owned();
-            v.row_mut(i).scaled_add(-dot, &other);
-        }
-        let norm = v.row(i).dot(&v.row(i)).sqrt();
-        if norm > 1e-300 {
-            v.row_mut(i).mapv_inplace(|x| x / norm);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -127,15 +96,5 @@ mod tests {
         let a = ndarray::array![[3.0 * c * c + t * t, 2.0 * c * t], [2.0 * c * t, 3.0 * t * t + c * c]];
         let e = eigenvalues(a);
         assert!((e[0] - 1.0).abs() < 1e-10 && (e[1] - 3.0).abs() < 1e-10, "{e:?}");
-    }
-
-    #[test]
-    fn the_widest_direction_comes_first() {
-        let x = Array2::from_shape_fn((200, 3), |(r, j)| {
-            let t = (r as f64 * 0.7).sin();
-            [5.0 * t, (r as f64 * 1.3).cos(), 0.1 * (r as f64 * 2.1).sin()][j]
-        });
-        let (_, v) = principal(x.view(), 2);
-        assert!(v[[0, 0]].abs() > 0.99 && v[[1, 1]].abs() > 0.99, "{v}");
     }
 }

@@ -3,7 +3,7 @@
 use crate::machine::Machine;
 use crate::rows::Rows;
 use crate::work::{Link, whole};
-use harmonium::sample::{How, purpose};
+use harmonium::sample::{SamplingMethod, purpose};
 use harmonium::tasks::Fill;
 use harmonium::train::Data;
 use harmonium::{Bits, Clamp, Clamps, Result, Role};
@@ -156,14 +156,14 @@ pub(crate) fn sample(
     given: Option<&Rows>,
 ) -> PyResult<Sampled> {
     let how = match tempering {
-        None => How::Auto,
-        Some(0) => How::Plain,
-        Some(rungs) => How::Tempered(rungs),
+        None => SamplingMethod::Auto,
+        Some(0) => SamplingMethod::Plain,
+        Some(rungs) => SamplingMethod::Tempered(rungs),
     };
     let machine = &*machine.inner;
     let found = whole(py, threads, |link| {
         let mut task = machine.sample(n).sweeps(sweeps).between(between).temperature(temperature);
-        task = task.how(how).seed(seed).stop_when(|| link.stopped());
+        task = task.method(how).seed(seed).stop_when(|| link.stopped());
         if let Some(chains) = chains {
             task = task.chains(chains);
         }

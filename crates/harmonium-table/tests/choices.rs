@@ -2,8 +2,8 @@
 
 use harmonium::estimate::Estimator;
 use harmonium::train::{
-    Control, Event, Form, Hooks, Init, Observer, TrainParams, Trainer, settings, starts_from_levels,
-    trainer,
+    Control, Coordinates, Event, Hooks, Init, Observer, TrainParams, Trainer, settings,
+    starts_from_levels, trainer,
 };
 use harmonium::{Kind, Machine};
 use harmonium_data::{ReadOptions, Table, read_csv};
@@ -87,7 +87,7 @@ fn settings_are_completed() {
     let pcd = || Some(Estimator::Pcd { sweeps: Some(1), chains: Some(10) });
     let wish = TrainParams { estimator: pcd(), ..TrainParams::default() };
     let chosen = choose(MachineConfig::default(), wish.clone(), None);
-    assert_eq!((chosen.updates, chosen.form), (Some(5000), Some(Form::Standardised)));
+    assert_eq!((chosen.updates, chosen.form), (Some(5000), Some(Coordinates::Standardised)));
     let short = TrainParams { updates: Some(7), ..wish.clone() };
     assert_eq!(choose(MachineConfig::default(), short, None).updates, Some(7));
     let class = MachineConfig { kind: Some(MachineKind::Class), ..MachineConfig::default() };

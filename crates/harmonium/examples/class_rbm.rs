@@ -1,8 +1,8 @@
 //! A class RBM: pixels and a class label share hidden units, and p(class | pixels) comes out exactly.
 //!
-//! Six pixels in a row; class 0 lights the left pair, class 1 the middle pair, class 2 the right pair. One
-//! hidden unit per class looks for its pair and votes for its class. The check is the closed form
-//! p(y|v) ∝ e^{θ_y} Π_j (1 + e^{c_j + U_{yj} + (vW)_j}).
+//! Six pixels in a row; class 0 lights the left pair, class 1 the middle pair, class 2 the right pair. One hidden unit
+//! per class looks for its pair and adds evidence for its class. The check is the closed form p(y|v) ∝ e^{θ_y} Π_j (1 +
+//! e^{c_j + U_{yj} + (vW)_j}).
 #![allow(clippy::print_stdout)]
 
 use harmonium::{Kind, Layer, Machine, Result};

@@ -1,4 +1,5 @@
-//! Coverage of the intervals of ln Z: random machines small enough to enumerate, and machines made to deceive.
+//! Coverage of the intervals of ln Z: random machines small enough to enumerate, and machines constructed to mislead
+//! AIS.
 //!
 //! `coverage [NUMBER] [SEED]`: prints a line for every machine and the counts at the end.
 #![allow(clippy::print_stdout)]

@@ -1,8 +1,8 @@
 //! Bias and variance of every estimator of the negative phase, against the exact gradient.
 //!
 //! A machine is trained by the exact gradient on bars and stripes (3×3) and on a teacher. Before each stage the
-//! persistent estimators follow for some updates, in independent copies; the squared distance of the mean over
-//! the copies from the exact gradient, less what chance contributes, is the squared bias.
+//! persistent estimators run for some updates, in independent copies; the squared distance of the mean over the copies
+//! from the exact gradient, less the contribution of chance, is the squared bias.
 #![allow(clippy::print_stdout)]
 
 use harmonium::estimate::{
@@ -19,7 +19,7 @@ const STAGES: [u64; 3] = [100, 400, 1600];
 const FOLLOWED: u64 = 50;
 const RATE: f64 = 0.02;
 
-/// The named estimators; those that start anew at every update need not follow the training.
+/// The named estimators; those without persistent state need not run along with the training.
 fn estimators() -> Vec<(&'static str, Estimator, bool)> {
     let chains = Some(CHAINS);
     vec![
@@ -126,7 +126,7 @@ fn measure(name: &str, data: &States<f64>, wts: &[f64], mut machine: Machine<f64
 
 type Row = (&'static str, [f64; 3], Vec<(&'static str, f64)>);
 
-/// Prints the biases and asserts what theory says of them, up to chance; strictly where they are large.
+/// Prints the biases and asserts what theory predicts, up to chance; strictly where they are large.
 fn check(results: &[Row], strictly: bool) {
     println!("  {:10} {:>8} {:>8} {:>9}", "estimator", "bias", "std", "error/SE");
     for (name, [bias, variance, errors], _) in results {

@@ -23,7 +23,7 @@ fn images() -> Bits {
     })
 }
 
-/// Peak resident memory in megabytes, where the system tells it.
+/// Peak resident memory in megabytes, where the system reports it.
 fn peak_memory() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|l| l.starts_with("VmHWM"))?;

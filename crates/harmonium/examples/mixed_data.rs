@@ -1,7 +1,7 @@
-//! Mixed data: yes/no answers, a measurement and a category share hidden units; what is missing is sampled.
+//! Mixed data: yes/no answers, a measurement and a category share hidden units; missing entries are sampled.
 //!
-//! Of a patient we know that there is a cough (first yes/no unit). Fever (the second), temperature and
-//! diagnosis are not known: clamp the one unit, sample the others, and compare with exact enumeration.
+//! A patient is known to have a cough (first yes/no unit). Fever (the second), temperature and diagnosis are not known:
+//! clamp the one unit, sample the others, and compare with exact enumeration.
 #![allow(clippy::print_stdout)]
 
 use harmonium::sample::purpose;

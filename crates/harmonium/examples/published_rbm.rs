@@ -75,7 +75,7 @@ fn line(z: &LogZ) -> String {
     )
 }
 
-/// Time that has passed, and time that all cores together have worked, where the system tells it.
+/// Time that has passed, and time that all cores together have worked, where the system reports it.
 struct Clock {
     start: Instant,
     worked: f64,

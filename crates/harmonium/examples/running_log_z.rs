@@ -1,10 +1,10 @@
-//! ln Z while training: two estimators that know it at every update, against enumeration.
+//! ln Z while training: two estimators that track it at every update, against enumeration.
 //!
-//! Bars and stripes (3×3), 20 hidden units, one run with each estimator by its own gradient. Trajectory tempering adds up
-//! Bennett's ratios between its checkpoints; Jarzynski's weights are read off chains that never enter a gradient.
+//! Bars and stripes (3×3), 20 hidden units, one run with each estimator by its own gradient. Trajectory tempering adds
+//! up Bennett's ratios between its checkpoints; Jarzynski's weights use witness chains that never enter a gradient.
 #![allow(clippy::print_stdout)]
 
-use harmonium::estimate::{Context, Estimator, JarzynskiParams, PttParams, Setup, Verdict};
+use harmonium::estimate::{Context, Decision, Estimator, JarzynskiParams, PttParams, Setup};
 use harmonium::{Key, Kind, Layer, Machine, Phase, Result};
 use ndarray::Array2;
 
@@ -13,7 +13,7 @@ const UPDATES: u64 = 1500;
 fn main() -> Result<()> {
     let chains = Some(500);
     let ptt = Estimator::Ptt(PttParams { chains, sweeps: 2, ..Default::default() });
-    // As many witnesses as chains: ln Z is what this is about.
+    // As many witnesses as chains, because this example is about ln Z.
     let jarzynski =
         Estimator::Jarzynski(JarzynskiParams { chains, witnesses: Some(500), ..Default::default() });
     for estimator in [ptt, jarzynski] {
@@ -59,7 +59,7 @@ fn train(estimator: &Estimator) -> Result<f64> {
         parameters.add(rate, &positive);
         parameters.add(-rate, &free.parameters());
         machine.set_parameters(&parameters)?;
-        if phase.updated(&old, &machine)? == Verdict::Reject {
+        if phase.updated(&old, &machine)? == Decision::Reject {
             (machine, rate) = (old, 0.5 * rate);
         }
     }

@@ -1,8 +1,7 @@
 //! A tiny restricted Boltzmann machine: the probability of every visible state, checked by hand.
 //!
-//! Three visible and two hidden binary units. The library traces the hidden units out analytically and
-//! enumerates the rest; the check sums e^{−E(v,h)} over all 2³·2² joint states with nothing but the formula
-//! E(v,h) = −bᵀv − cᵀh − vᵀWh.
+//! Three visible and two hidden binary units. The library traces the hidden units out analytically and enumerates the
+//! rest; the check sums e^{−E(v,h)} over all 2³·2² joint states with only the formula E(v,h) = −bᵀv − cᵀh − vᵀWh.
 #![allow(clippy::print_stdout)]
 
 use harmonium::{Kind, Layer, Machine, Result};

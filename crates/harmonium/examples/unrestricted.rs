@@ -1,4 +1,4 @@
-//! An unrestricted Boltzmann machine: every unit may see every other; Gibbs sampling against enumeration.
+//! An unrestricted Boltzmann machine: every unit may be coupled to every other; Gibbs sampling against enumeration.
 //!
 //! Four visible and three hidden binary units with couplings between and inside the layers. Given v the
 //! hidden units are not independent, so there is no closed form for F(v), and a sweep visits them one by one.

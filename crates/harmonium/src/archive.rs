@@ -1,4 +1,4 @@
-//! Named arrays: what checkpoints are made of.
+//! Named arrays, the content of checkpoints.
 
 mod bytes;
 
@@ -6,7 +6,7 @@ use crate::{Batch, Bits, Error, Parameters, Real, Result, States};
 use ndarray::Array2;
 use std::collections::BTreeMap;
 
-/// An array of one of the number types that states and parameters are made of.
+/// An array of any number type of states and parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Tensor {
     /// Single precision.
@@ -31,7 +31,7 @@ impl Archive {
         &self.tensors
     }
 
-    /// Holds an array under a name.
+    /// Stores an array under a name.
     pub fn put(&mut self, name: impl Into<String>, tensor: Tensor) {
         self.tensors.insert(name.into(), tensor);
     }
@@ -46,7 +46,7 @@ impl Archive {
             .ok_or_else(|| Error::shape(format!("archive entry {name}"), "an array", "none"))
     }
 
-    /// Holds real numbers, in their own precision.
+    /// Stores real numbers in their own precision.
     pub fn put_reals<T: Real>(&mut self, name: impl Into<String>, x: &Array2<T>) {
         self.put(
             name,
@@ -69,7 +69,7 @@ impl Archive {
         }
     }
 
-    /// Holds double-precision numbers as one row.
+    /// Stores double-precision numbers as one row.
     pub fn put_f64s(&mut self, name: impl Into<String>, x: &[f64]) {
         self.put(name, Tensor::F64(row(x)));
     }
@@ -82,7 +82,7 @@ impl Archive {
         Ok(self.reals::<f64>(name)?.into_iter().collect())
     }
 
-    /// Holds counters or seeds as one row.
+    /// Stores counters or seeds as one row.
     pub fn put_u64s(&mut self, name: impl Into<String>, x: &[u64]) {
         self.put(name, Tensor::U64(row(x)));
     }
@@ -98,14 +98,14 @@ impl Archive {
         }
     }
 
-    /// Holds parameters, moments or an optimiser's vector.
+    /// Stores parameters, moments or an optimiser's vector.
     pub fn put_parameters<T: Real>(&mut self, name: &str, p: &Parameters<T>) {
         for (i, a) in p.arrays().enumerate() {
             self.put_reals(format!("{name}/{i}"), a);
         }
     }
 
-    /// Takes parameters back into the shape of `like`.
+    /// Parameters in the shape of `like`.
     ///
     /// # Errors
     /// When they are missing or of another shape.
@@ -122,7 +122,7 @@ impl Archive {
         Ok(out)
     }
 
-    /// Holds the layers that `states` holds.
+    /// Stores the layers that `states` holds.
     pub fn put_states<T: Real>(&mut self, name: &str, states: &States<T>) {
         self.put_u64s(format!("{name}/shape"), &[states.len() as u64, states.rows() as u64]);
         for l in 0..states.len() {
@@ -139,7 +139,7 @@ impl Archive {
         }
     }
 
-    /// States as they were put in.
+    /// The states stored under this name.
     ///
     /// # Errors
     /// When they are missing or damaged.
@@ -181,7 +181,7 @@ impl Archive {
         Self { tensors: tensors.collect() }
     }
 
-    /// Holds all entries of `other` below `name/`.
+    /// Stores all entries of `other` below `name/`.
     pub fn put_below(&mut self, name: &str, other: Self) {
         self.tensors.extend(other.tensors.into_iter().map(|(k, t)| (format!("{name}/{k}"), t)));
     }

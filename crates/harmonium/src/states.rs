@@ -18,7 +18,7 @@ impl Clone for Bits {
     fn clone(&self) -> Self {
         Self { rows: self.rows, cols: self.cols, words: self.words.clone() }
     }
-    /// In the memory that is there.
+    /// Reuses the memory that `self` has.
     fn clone_from(&mut self, other: &Self) {
         (self.rows, self.cols) = (other.rows, other.cols);
         self.words.clone_from(&other.words);
@@ -103,9 +103,9 @@ impl Bits {
         self.select_into(rows, &mut out);
         out
     }
-    /// [`select`](Self::select) in the memory of `out`.
+    /// [`select`](Self::select) that reuses the memory of `out`.
     fn select_into(&self, rows: &[usize], out: &mut Self) {
-        // Rows in random order are waited for, unless they are asked for in time.
+        // Rows in random order miss the cache unless they are prefetched.
         const AHEAD: usize = 8;
         let stride = bits::words(self.cols);
         (out.rows, out.cols) = (rows.len(), self.cols);
@@ -144,7 +144,7 @@ impl<T: Clone> Clone for Batch<T> {
             Self::Reals(x) => Self::Reals(x.clone()),
         }
     }
-    /// In the memory that is there.
+    /// Reuses the memory that `self` has.
     fn clone_from(&mut self, other: &Self) {
         match (&mut *self, other) {
             (Self::Bits(to), Self::Bits(from)) => to.clone_from(from),
@@ -190,7 +190,7 @@ impl<T: Real> Batch<T> {
         }
     }
 
-    /// [`select`](Self::select) in the memory of `out` where it has the same form.
+    /// [`select`](Self::select) that reuses the memory of `out` where it has the same form.
     fn select_into(&self, rows: &[usize], out: &mut Self) {
         match (self, &mut *out) {
             (Self::Bits(b), Self::Bits(out)) => b.select_into(rows, out),
@@ -280,9 +280,9 @@ impl<T: Real> Batch<T> {
     }
 }
 
-/// As `select` of the array, which goes through the elements one by one.
+/// The same as ndarray's `select`, which copies element by element.
 fn select_rows<T: Real>(x: &Array2<T>, rows: &[usize], selected: &mut Array2<T>) {
-    // Rows in random order are waited for, unless they are asked for in time.
+    // Rows in random order miss the cache unless they are prefetched.
     const AHEAD: usize = 2;
     let (data, n) = (x.as_slice().expect("reals are in standard layout"), x.ncols());
     let mut out = std::mem::take(selected).into_raw_vec_and_offset().0;
@@ -326,7 +326,7 @@ impl<T: Clone> Clone for States<T> {
     fn clone(&self) -> Self {
         Self { layers: self.layers.clone(), rows: self.rows }
     }
-    /// In the memory that is there.
+    /// Reuses the memory that `self` has.
     fn clone_from(&mut self, other: &Self) {
         self.rows = other.rows;
         self.layers.clone_from(&other.layers);
@@ -387,7 +387,7 @@ impl<T: Real> States<T> {
         Self { layers, rows: rows.len() }
     }
 
-    /// [`select`](Self::select) in the memory of `out`.
+    /// [`select`](Self::select) that reuses the memory of `out`.
     pub(crate) fn select_into(&self, rows: &[usize], out: &mut Self) {
         out.rows = rows.len();
         out.layers.resize_with(self.layers.len(), || None);

@@ -1,4 +1,4 @@
-//! Reading a file takes a small multiple of its size, whatever it claims to hold.
+//! Reading a file takes a small multiple of its size in memory, whatever its header claims.
 #![allow(missing_docs)]
 
 use harmonium::io::Provenance;

@@ -3,7 +3,7 @@
 
 use cap::Cap;
 use harmonium::estimate::Estimator;
-use harmonium::train::{Data, Form, Optimiser, TrainParams, Trainer};
+use harmonium::train::{Coordinates, Data, Optimiser, TrainParams, Trainer};
 use harmonium::{Batch, Bits, Kind, Layer, Machine};
 use ndarray::Array2;
 use std::alloc::System;
@@ -26,7 +26,7 @@ fn values(visible: usize) -> Batch<f32> {
     Batch::Reals(Array2::from_shape_fn((ROWS, visible), |(r, j)| ((r * 7 + j * 13) % 11) as f32 / 10.0))
 }
 
-fn settings(form: Form, optimiser: Optimiser, sweeps: Option<usize>) -> TrainParams {
+fn settings(form: Coordinates, optimiser: Optimiser, sweeps: Option<usize>) -> TrainParams {
     TrainParams {
         seed: Some(1),
         estimator: Some(Estimator::Pcd { sweeps, chains: Some(10) }),
@@ -59,16 +59,17 @@ fn allocated(machine: Machine<f32>, rows: Batch<f32>, params: TrainParams) -> Ve
     })
 }
 
-/// Updates out of 40 that may allocate: lists of set bits are as long as the states have bits, and grow when these have more
-/// than ever before. What every update allocates, or every pass over the data (14 updates), would be seen.
+/// Updates out of 40 that may allocate: lists of set bits are as long as the states have bits, and grow when these have
+/// more than ever before. Allocations in every update, or in every pass over the data (14 updates), would be detected.
 const GROWTH: usize = 1;
 
-/// Machines with fixed-point tables (from 4096 weights on), at weights that these can hold: with bits and with values, in all
-/// coordinates, by optimisers with and without a memory. One test, for what it counts is the whole process's.
+/// Machines with fixed-point tables (from 4096 weights on), at weights that these can hold: with bits and with values,
+/// in all coordinates, by optimisers with and without state. One test, because it counts allocations of the whole
+/// process.
 #[test]
 fn no_update_of_a_binary_rbm_allocates() {
     for (visible, hidden) in [(64, 100), (200, 70)] {
-        for form in [Form::Plain, Form::Centred, Form::Standardised] {
+        for form in [Coordinates::Plain, Coordinates::Centred, Coordinates::Standardised] {
             for optimiser in [
                 Optimiser::Sgd,
                 Optimiser::Momentum { mu: 0.9 },
@@ -83,9 +84,9 @@ fn no_update_of_a_binary_rbm_allocates() {
             }
         }
     }
-    // Where the number of sweeps is found, the metrics that say so are a list: two names and two numbers.
+    // With an adaptive number of sweeps, the metrics are a list of two names and two numbers.
     for rows in [bits(64), values(64)] {
-        let params = settings(Form::Centred, Optimiser::Sgd, None);
+        let params = settings(Coordinates::Centred, Optimiser::Sgd, None);
         let bytes = allocated(machine(64, 100), rows, params);
         assert!(bytes[bytes.len() - 1 - GROWTH] <= 48, "{bytes:?}");
     }

@@ -8,7 +8,7 @@ use crate::model::Model;
 use crate::output::{is_shown, put, say, width};
 use crate::picture;
 use clap::Args;
-use harmonium::sample::How;
+use harmonium::sample::SamplingMethod;
 use harmonium::tasks::{SWEEPS, SWEEPS_BETWEEN, Samples};
 use harmonium::{Machine, Role};
 use harmonium_data::Table;
@@ -108,9 +108,9 @@ impl SampleArgs {
             )));
         }
         let how = match self.tempering {
-            Some(rungs) => How::Tempered(rungs.into()),
-            None if self.no_tempering => How::Plain,
-            None => How::Auto,
+            Some(rungs) => SamplingMethod::Tempered(rungs.into()),
+            None if self.no_tempering => SamplingMethod::Plain,
+            None => SamplingMethod::Auto,
         };
         let mut task = machine
             .sample(n)
@@ -118,7 +118,7 @@ impl SampleArgs {
             .sweeps(self.sweeps)
             .between(self.between)
             .temperature(self.temperature)
-            .how(how)
+            .method(how)
             .seed(seed);
         for text in &self.clamp {
             let (l, unit, x) = parse_clamp(machine, layout, text)?;

@@ -3,8 +3,8 @@
 use super::{Material, Section};
 use crate::error::Result;
 use crate::figure::{Chart, Figure, image_grid, rows};
-use crate::linalg::principal;
 use crate::picture;
+use harmonium::evaluate::Pca;
 use harmonium::{Kind, Machine, Role, States};
 use harmonium_data::Table;
 use ndarray::{Array2, Axis, concatenate};
@@ -116,19 +116,14 @@ pub(super) fn section(m: &Material<'_>) -> Result<Section> {
         }
     }
     let mut figures = Vec::new();
-    let (mean, axes) = principal(x.view(), 4);
-    let project = |x: &Array2<f64>, i: usize, j: usize| -> Vec<(f64, f64)> {
-        let p = (x - &mean).dot(&axes.t());
-        p.rows().into_iter().map(|r| (r[i], r[j])).collect()
-    };
-    if axes.nrows() >= 2 {
+    if x.nrows() >= 2 && x.ncols() >= 2 {
+        let pca = Pca::of_rows(&x, 2)?;
+        let project = |x: &Array2<f64>| -> Result<Vec<(f64, f64)>> {
+            Ok(pca.project_rows(x)?.rows().into_iter().map(|r| (r[0], r[1])).collect())
+        };
         let chart = Chart::new("component 1", "component 2").square();
-        let chart = chart.points(project(&x, 0, 1), 1.7, 0, Some("data")).points(
-            project(&y, 0, 1),
-            1.7,
-            1,
-            Some("samples"),
-        );
+        let chart = chart.points(project(&x)?, 1.7, 0, Some("data"));
+        let chart = chart.points(project(&y)?, 1.7, 1, Some("samples"));
         figures.push(("pca".into(), chart.svg()));
     }
     let all = Array2::ones(y.raw_dim());

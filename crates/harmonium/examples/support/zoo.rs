@@ -34,7 +34,7 @@ fn layer(kind: Kind, n: usize, dice: &mut Dice) -> Layer<f64> {
 }
 
 /// Weights up to `scale`; weaker between units without bounds, so that Z stays finite.
-fn weigh(machine: &mut Machine<f64>, scale: f64, dice: &mut Dice) {
+fn draw_weights(machine: &mut Machine<f64>, scale: f64, dice: &mut Dice) {
     for c in 0..machine.couplings().len() {
         let (a, b) = machine.couplings()[c].ends();
         let kinds = [a, b].map(|l| machine.layer(l).kind());
@@ -110,7 +110,7 @@ pub(crate) fn random(number: u64, seed: u64) -> Vec<(String, Machine<f64>)> {
                 ("rbm", Machine::rbm(l(v), l(h)))
             }
         };
-        weigh(&mut machine, scale, &mut dice);
+        draw_weights(&mut machine, scale, &mut dice);
         if machine.check_normalisable().is_err() || machine.exact().cost().map_or(true, |c| c.1 > 2.0) {
             continue;
         }
@@ -130,7 +130,7 @@ fn softplus(x: f64) -> f64 {
     x.max(0.0) + (-x.abs()).exp().ln_1p()
 }
 
-/// Visible units that like to be off, and a hidden unit that is off unless all of them are on.
+/// Visible units with negative fields, and a hidden unit that is off unless all of them are on.
 fn lone_switch(dice: &mut Dice) -> (String, Machine<f64>) {
     let n = 16 + dice.below(6);
     let w = dice.between(8.0, 14.0);
@@ -147,7 +147,7 @@ fn lone_switch(dice: &mut Dice) -> (String, Machine<f64>) {
     (format!("lone switch, n = {n}, w = {w:.1}, advantage {advantage:.1}"), machine)
 }
 
-/// Visible units that like to be off and like each other to be on: all or none.
+/// Visible units with negative fields and positive couplings: all on or none.
 fn crowd(dice: &mut Dice) -> (String, Machine<f64>) {
     let n = 14 + dice.below(6);
     let bias = dice.between(-9.0, -6.0);

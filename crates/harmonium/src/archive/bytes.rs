@@ -1,4 +1,4 @@
-//! An archive as bytes and as a file: every number bit for bit, every damage found.
+//! An archive as bytes and as a file: every number bit for bit, any corruption detected.
 
 use super::{Archive, Tensor};
 use crate::container::{self, Array, Checked, Dtype, Reader, Writer};
@@ -35,7 +35,7 @@ impl Archive {
     /// The archive that [`to_bytes`](Self::to_bytes) made these bytes of.
     ///
     /// # Errors
-    /// [`Error::Format`] when a single bit differs, or for a format that this version does not know.
+    /// [`Error::Format`] for any corruption, or for a format that this version does not know.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         Self::parse(bytes).map_err(|why| Error::format("archive", why))
     }

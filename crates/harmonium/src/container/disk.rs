@@ -65,7 +65,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
 #[cfg(unix)]
 fn new_in(parent: &Path) -> io::Result<tempfile::NamedTempFile> {
     use std::os::unix::fs::PermissionsExt;
-    // As any new file: readable by all whom the umask lets.
+    // Like any new file: permissions by the umask.
     let permissions = fs::Permissions::from_mode(0o666);
     tempfile::Builder::new().permissions(permissions).tempfile_in(parent)
 }

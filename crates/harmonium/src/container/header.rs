@@ -9,7 +9,7 @@ use std::fmt;
 
 const TEXT: &str = "__metadata__";
 
-/// The types of numbers that files here are made of.
+/// The number types of arrays in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub(crate) enum Dtype {
@@ -50,7 +50,7 @@ pub(crate) struct Info {
     pub(crate) data_offsets: (usize, usize),
 }
 
-/// All that a file says of itself before its data.
+/// The contents of the header.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Header {
     /// Free text by key.

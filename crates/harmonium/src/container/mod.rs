@@ -4,8 +4,8 @@
 //! it. It is read and written here because this reader must refuse what a lenient one merges or skips
 //! (names used twice, gaps, unknown types) and the writer must give equal bytes for equal contents.
 //!
-//! The last array is `__checksum__`: XXH3-64 of all bytes before it, little-endian. Every damage of a file
-//! that was written here is thus found, wherever it is.
+//! The last array is `__checksum__`: XXH3-64 of all bytes before it, little-endian. Any corruption of a file written
+//! here is thus detected.
 
 mod disk;
 mod header;
@@ -113,7 +113,7 @@ pub(crate) struct Reader<'b> {
 }
 
 impl<'b> Reader<'b> {
-    /// Takes a file apart; nothing is copied but the header.
+    /// Parses a file; nothing but the header is copied.
     pub(crate) fn new(bytes: &'b [u8]) -> Checked<Self> {
         let (length, rest) = bytes.split_first_chunk::<8>().ok_or("it is too short to have a header")?;
         let length = header_length(*length, rest.len() as u64)?;

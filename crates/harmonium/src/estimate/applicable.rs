@@ -1,4 +1,4 @@
-//! Which estimators work for which machine: the one table that constructors ask.
+//! Which estimators apply to which machines; constructors check here.
 
 use super::Estimator;
 use crate::sample::hidden_traced;
@@ -17,14 +17,14 @@ fn name_of<T: Real>(machine: &Machine<T>, l: usize) -> &str {
     &machine.members()[l].name
 }
 
-/// Persistent chains stand for one distribution; a conditioning layer makes it another for every row.
+/// Persistent chains sample one distribution; with a conditioning layer there is one per row.
 pub(super) fn condition<T: Real>(machine: &Machine<T>) -> Obstacle {
     let l = machine.with_role(Role::Condition).next()?;
     let name = name_of(machine, l);
     Some(format!("its distribution changes with the conditioning layer {name}"))
 }
 
-/// Fast weights know nothing of normalisation.
+/// Fast weights are not checked for normalisation.
 pub(super) fn unbounded_pair<T: Real>(machine: &Machine<T>) -> Obstacle {
     let unbounded = |l: usize| machine.layer(l).kind().states().is_none();
     let mut ends = machine.couplings().iter().map(|c| c.ends());
@@ -33,7 +33,7 @@ pub(super) fn unbounded_pair<T: Real>(machine: &Machine<T>) -> Obstacle {
     Some(format!("fast weights between the unbounded layers {a} and {b} may not be normalisable"))
 }
 
-/// Which machines Plefka's expansion is written out for.
+/// The machines for which Plefka's expansion is implemented.
 pub(super) fn mean_field<T: Real>(machine: &Machine<T>, order: u8) -> Obstacle {
     let find = |bad: &dyn Fn(Kind) -> bool| {
         machine.members().iter().find(|m| bad(m.layer.kind())).map(|m| (m.layer.kind(), &m.name))
@@ -66,7 +66,7 @@ pub(super) fn hidden_coupled<T: Real>(machine: &Machine<T>) -> Obstacle {
         .then(|| "its hidden units are not independent given the visible ones".into())
 }
 
-/// The conditional of a unit that hidden units see is a sum over its states.
+/// The conditional of a unit coupled to hidden units is a sum over its states.
 pub(super) fn infinite_sum<T: Real>(machine: &Machine<T>) -> Obstacle {
     let sees_hidden =
         |l: usize| machine.with_role(Role::Hidden).any(|h| machine.coupling_between(l, h).is_some());

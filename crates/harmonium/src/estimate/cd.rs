@@ -1,4 +1,4 @@
-//! Contrastive divergence: a few sweeps away from the data.
+//! Contrastive divergence: a few sweeps from the data.
 
 use super::{Context, Info, NegativePhase, averaged};
 use crate::machine::Phase;

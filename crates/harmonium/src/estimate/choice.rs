@@ -1,4 +1,4 @@
-//! Which estimator, as configurations name it; what it is made from; where it applies.
+//! The choice of an estimator in settings, what it is constructed from, and where it applies.
 
 use super::applicable;
 use super::{
@@ -11,7 +11,7 @@ use harmonium_kernels::Stream;
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
-/// An estimator of the negative phase and its settings; what is left out is chosen at plan time.
+/// An estimator of the negative phase and its settings; unset fields get defaults in the plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "name", rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
@@ -20,14 +20,14 @@ pub enum Estimator {
     Exact,
     /// Contrastive divergence.
     Cd {
-        /// Sweeps away from the data.
+        /// Sweeps from the data.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         sweeps: Option<usize>,
     },
     /// Persistent contrastive divergence.
     Pcd {
-        /// Sweeps for each update; left out, 1 to 16 as the chains turn out to need, and exact gradients where training
-        /// sees that they do not mix and enumeration is quick.
+        /// Sweeps for each update. Unset: 1 to 16, adapted to the autocorrelation of the chains, and exact gradients if
+        /// the chains turn out not to mix and enumeration is fast.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         sweeps: Option<usize>,
         /// Number of chains.
@@ -52,7 +52,7 @@ pub enum Estimator {
     Labels(LabelsParams),
 }
 
-/// What an estimator is made from.
+/// What an estimator is constructed from.
 #[derive(Clone, Copy)]
 pub struct Setup<'a, T: Real> {
     /// The machine that the training starts from.
@@ -63,7 +63,7 @@ pub struct Setup<'a, T: Real> {
     pub batch: usize,
     /// The run's seed.
     pub seed: u64,
-    /// Whether the chains are to be drawn; else a checkpoint brings them, and they need their shape only.
+    /// Whether to draw the chains; otherwise only their shape matters, because a checkpoint will replace them.
     pub draw: bool,
 }
 
@@ -86,7 +86,7 @@ impl<T: Real> Setup<'_, T> {
     /// probabilities here, from which bits are drawn.
     ///
     /// # Errors
-    /// Whatever sampling may refuse.
+    /// Errors of sampling.
     pub fn chains(&self, n: usize, purpose: u32) -> Result<States<T>> {
         if !self.draw {
             return Ok(self.machine.zeros(n));
@@ -109,8 +109,7 @@ impl<T: Real> Setup<'_, T> {
     }
 }
 
-/// Draws the hidden layers given the others: from nothing, then by a few clamped sweeps where one layer's
-/// start depends on another's.
+/// Draws the hidden layers given the others, with a few clamped sweeps where hidden layers are coupled.
 pub(crate) fn complete<T: Real>(
     machine: &Machine<T>,
     mut states: States<T>,
@@ -138,7 +137,7 @@ impl Estimator {
         Self::Fpcd(FpcdParams::DEFAULT),
         Self::Pt(PtParams::DEFAULT),
         Self::Ptt(PttParams::DEFAULT),
-        // Of all orders the first asks least of a machine.
+        // The first order applies to most machines.
         Self::Tap(TapParams { order: 1, ..TapParams::DEFAULT }),
         Self::Pl,
         Self::Ucd(UcdParams::DEFAULT),
@@ -209,7 +208,7 @@ impl Estimator {
         })
     }
 
-    /// Whether this estimator can learn from soft bits, which [`Layer::check_data`](crate::Layer::check_data) tells of.
+    /// Whether this estimator can learn from soft bits: see [`Layer::check_data`](crate::Layer::check_data).
     ///
     /// # Errors
     /// [`Error::Inapplicable`] with the estimators that can.
@@ -232,7 +231,7 @@ impl Estimator {
     /// The estimator, ready to run.
     ///
     /// # Errors
-    /// Whatever its start may refuse.
+    /// Errors of its initialisation.
     pub fn build<T: Real>(&self, setup: &Setup<'_, T>) -> Result<Box<dyn NegativePhase<T>>> {
         Ok(match self {
             Self::Exact => Box::new(Exact),
@@ -257,7 +256,7 @@ mod tests {
     use super::*;
     use crate::{Bits, Kind, Layer};
 
-    /// What a checkpoint brings is not drawn first.
+    /// Chains that a checkpoint replaces are not drawn first.
     #[test]
     fn chains_of_a_resumed_run_are_not_drawn() {
         let machine = Machine::<f32>::rbm(Layer::new(Kind::Binary, 5), Layer::new(Kind::Binary, 4));

@@ -1,10 +1,10 @@
-//! The exact negative phase, by enumeration: the oracle as a sibling of the estimators.
+//! The exact negative phase, by enumeration.
 
 use super::{Context, Info, NegativePhase};
 use crate::machine::Phase;
 use crate::{Real, Result, Role};
 
-/// $\langle t\rangle$ under the model itself; given each row's condition where the machine has one.
+/// $\langle t\rangle$ under the model, given each row's condition if the machine has one.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Exact;
 

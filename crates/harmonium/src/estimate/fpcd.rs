@@ -16,7 +16,7 @@ pub struct FpcdParams {
     pub sweeps: usize,
     /// $\eta_f$, the constant learning rate of the fast parameters.
     pub rate: f64,
-    /// What is left of the fast parameters after one update.
+    /// Factor on the fast parameters at every update.
     pub decay: f64,
 }
 
@@ -35,7 +35,7 @@ impl Default for FpcdParams {
 ///
 /// $$\theta_f \leftarrow \alpha \theta_f + \eta_f (\text{positive} - \text{negative}).$$
 ///
-/// The fast parameters push a chain out of where it sits too often, so that it mixes although η is small.
+/// The fast parameters push chains away from states they visit too often, so that they mix although η is small.
 /// Precisions γ have no fast part: it could make them negative.
 #[derive(Clone, Debug)]
 pub struct Fpcd<T: Real = f32> {
@@ -48,7 +48,7 @@ impl<T: Real> Fpcd<T> {
     /// Chains that start as [`Setup::chains`] starts them, with no fast parameters yet.
     ///
     /// # Errors
-    /// A machine it does not apply to, or whatever sampling may refuse.
+    /// A machine it does not apply to, or an error of sampling.
     pub fn new(setup: &Setup<'_, T>, params: FpcdParams) -> Result<Self> {
         super::Estimator::Fpcd(params.clone()).check(setup.machine)?;
         let n = params.chains.unwrap_or(setup.batch);
@@ -83,7 +83,7 @@ impl<T: Real> Fpcd<T> {
                 }
             }
         }
-        // Rounding must not tell a lateral weight from its mirror image.
+        // Rounding must not make a lateral weight differ from its mirror image.
         for (_, w) in
             machine.couplings().iter().zip(&mut self.fast.couplings).filter(|(c, _)| c.is_lateral())
         {
@@ -105,7 +105,7 @@ impl<T: Real> NegativePhase<T> for Fpcd<T> {
         let machine = context.model.machine();
         let fast = self.fast_machine(machine)?;
         self.chains.sweep(&fast.at(1.0), &Clamps::none(machine), self.params.sweeps)?;
-        // The chains' hidden means under the slow parameters are those that the gradient is about.
+        // The gradient needs the hidden means under the slow parameters.
         context.model.moments_into(self.chains.states(), &averaged(machine), None, out)?;
         self.update_fast(machine, &context.positive.parameters(), out.parameters_mut());
         Ok(Info { metrics: vec![("fast_norm", self.fast.norm())] })

@@ -13,7 +13,7 @@ pub struct LabelsParams {
     /// Name of the layer of the class: a visible Potts unit. The only such layer when left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub layer: Option<String>,
-    /// Part of the discriminative gradient: 1 trains $\ln p(y|v)$, less adds $\ln p(v,y)$.
+    /// Weight of the discriminative gradient: 1 trains $\ln p(y|v)$, less mixes in $\ln p(v,y)$.
     pub part: f64,
     /// Estimator of the generative part.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -59,7 +59,7 @@ pub(super) fn label_layer<T: Real>(
 /// $p(y\mid v) = e^{-F(v,y)}/\sum_{y'}e^{-F(v,y')}$ of each row and class; the row's own label is not read.
 ///
 /// # Errors
-/// When layer `l` is no Potts unit, or the hidden layers are not independent given the visible ones.
+/// When layer `l` is not a Potts unit, or the hidden layers are not independent given the visible ones.
 pub fn label_probabilities<T: Real>(
     model: &Tempered<'_, T>,
     l: usize,
@@ -68,10 +68,11 @@ pub fn label_probabilities<T: Real>(
     label_probabilities_by(model.machine(), l, states, |states| model.free_energy(states))
 }
 
-/// As [`label_probabilities`], from any way to get F(v,y): where hidden layers are coupled, enumeration may be one.
+/// As [`label_probabilities`], with F(v,y) computed by `free_energy`, for example by enumeration where hidden layers
+/// are coupled.
 ///
 /// # Errors
-/// When layer `l` is no Potts unit; whatever the free energy may refuse.
+/// When layer `l` is not a Potts unit; errors of the free energy.
 pub fn label_probabilities_by<T: Real>(
     machine: &Machine<T>,
     l: usize,

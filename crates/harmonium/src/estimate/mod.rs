@@ -1,4 +1,4 @@
-//! Estimators of the negative phase, siblings behind one interface.
+//! Estimators of the negative phase, behind one interface.
 
 mod applicable;
 mod cd;
@@ -7,13 +7,13 @@ mod exact;
 mod fpcd;
 mod jarzynski;
 mod labels;
-mod pace;
 mod pcd;
 mod pl;
 mod positive;
 mod pt;
 mod ptt;
 mod rcm;
+mod sweep_count;
 mod tap;
 mod ucd;
 
@@ -36,7 +36,7 @@ pub use ucd::{Ucd, UcdParams};
 use crate::machine::{Phase, Tempered};
 use crate::{Archive, Chains, Error, Machine, Real, Result, Role, States};
 
-/// What an estimator may look at during one update.
+/// The inputs of an estimator in one update.
 #[derive(Clone, Copy)]
 pub struct Context<'a, T: Real> {
     /// The machine at β = 1.
@@ -54,16 +54,16 @@ pub struct Context<'a, T: Real> {
     pub update: u64,
 }
 
-/// What an estimator says of itself after an update: named numbers for the metrics file.
+/// Diagnostics of an estimator after an update: named numbers for the metrics file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Info {
     /// `("acceptance", 0.41)` and the like.
     pub metrics: Vec<(&'static str, f64)>,
 }
 
-/// An estimator's answer to a parameter update.
+/// Whether an estimator accepts a parameter update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Decision {
     /// Go on.
     Accept,
     /// The chains cannot follow: go back to the old parameters and lower the learning rate.
@@ -81,26 +81,26 @@ pub trait NegativePhase<T: Real>: Send {
     /// Writes the moments into `out`.
     ///
     /// # Errors
-    /// Whatever sampling or enumeration may refuse.
+    /// Errors of sampling or enumeration.
     fn estimate(&mut self, context: &Context<'_, T>, out: &mut Phase<T>) -> Result<Info>;
 
-    /// The persistent chains, where there are some that follow the model.
+    /// The persistent chains, if the estimator has some.
     fn chains(&self) -> Option<&States<T>> {
         None
     }
 
-    /// Told after every update, before it is final: the machine was `old` and is now `new`.
+    /// Called after every update, before it is final: the machine was `old` and is now `new`.
     ///
     /// # Errors
-    /// Whatever sampling may refuse.
-    fn updated(&mut self, _old: &Machine<T>, _new: &Machine<T>) -> Result<Verdict> {
-        Ok(Verdict::Accept)
+    /// Errors of sampling.
+    fn updated(&mut self, _old: &Machine<T>, _new: &Machine<T>) -> Result<Decision> {
+        Ok(Decision::Accept)
     }
 
-    /// Puts everything that the next update depends on into `archive`; an estimator without memory has nothing to put.
+    /// Saves everything that the next update depends on; an estimator without state saves nothing.
     fn save(&self, _archive: &mut Archive) {}
 
-    /// Takes it back; what follows is then bit-identical.
+    /// Restores what [`save`](Self::save) stored; later updates are then bit-identical.
     ///
     /// # Errors
     /// An archive that does not hold it.
@@ -109,7 +109,7 @@ pub trait NegativePhase<T: Real>: Send {
     }
 }
 
-/// A closure that writes moments is an estimator without memory.
+/// A closure that writes moments is an estimator without state.
 impl<T: Real, F: FnMut(&Context<'_, T>, &mut Phase<T>) -> Result<Info> + Send> NegativePhase<T> for F {
     fn name(&self) -> &'static str {
         "own"

@@ -1,6 +1,6 @@
-//! Persistent contrastive divergence: chains that go on from update to update.
+//! Persistent contrastive divergence: chains that continue from update to update.
 
-use super::pace::{Pace, autocorrelation};
+use super::sweep_count::{SweepCount, autocorrelation};
 use super::{Context, Info, NegativePhase, Setup, averaged};
 use crate::machine::Phase;
 use crate::sample::{Order, layer_key, purpose, sweep};
@@ -9,19 +9,19 @@ use crate::{Archive, Clamp, Clamps, Error, Key, Machine, Real, Result, Role, Sta
 /// PCD-k: the chains of the last update make k more sweeps under the new parameters.
 #[derive(Clone, Debug)]
 pub struct Pcd<T = f32> {
-    pace: Pace,
+    sweep_count: SweepCount,
     chains: States<T>,
-    /// The chains before the update, where the pace asks for them; kept for their memory.
+    /// A copy of the chains before the update, for the adaptive number of sweeps; kept to reuse its memory.
     before: States<T>,
     visit: Visit,
 }
 
-/// A sweep in two parts.
+/// The order of a sweep, in two parts.
 #[derive(Clone, Debug)]
 struct Visit {
     order: Order,
-    /// The layers whose means enter the moments. They come last, so that the last sweep's inputs serve for both; any order
-    /// of the layers leaves the distribution as it is.
+    /// The layers whose means enter the moments. They come last, so that the inputs of the last sweep serve for both;
+    /// any order of the layers leaves the distribution invariant.
     last: Vec<usize>,
     first_part: Clamps,
     last_part: Clamps,
@@ -40,14 +40,14 @@ impl Visit {
 }
 
 impl<T: Real> Pcd<T> {
-    /// `chains` chains that make `sweeps` sweeps for each update (`None`: 1 to 16, more while the chains keep most of
-    /// themselves from update to update), started as [`Setup::chains`] starts them.
+    /// `chains` chains that make `sweeps` sweeps for each update (`None`: 1 to 16, adapted to their autocorrelation),
+    /// started as [`Setup::chains`] starts them.
     ///
     /// # Errors
-    /// Whatever sampling may refuse.
+    /// Errors of sampling.
     pub fn new(setup: &Setup<'_, T>, chains: usize, sweeps: Option<usize>) -> Result<Self> {
         Ok(Self {
-            pace: Pace::new(sweeps),
+            sweep_count: SweepCount::new(sweeps),
             chains: setup.chains(chains, purpose::NEGATIVE)?,
             before: States::empty(setup.machine.len(), 0),
             visit: Visit::new(setup.machine),
@@ -68,15 +68,16 @@ impl<T: Real> NegativePhase<T> for Pcd<T> {
     fn estimate(&mut self, context: &Context<'_, T>, out: &mut Phase<T>) -> Result<Info> {
         let machine = context.model.machine();
         let Visit { order, last, first_part, last_part } = &self.visit;
-        // Conditioning layers follow the minibatch: chain r is the machine given the condition of row r.
+        // Conditioning layers follow the minibatch: chain r samples the machine given the condition of row r.
         for l in machine.with_role(Role::Condition) {
             let rows: Vec<usize> = (0..self.chains.rows()).map(|r| r % context.data.rows()).collect();
             self.chains.set(l, context.data.layer(l)?.select(&rows));
         }
-        if self.pace.is_open() {
+        if self.sweep_count.is_adaptive() {
             self.before.clone_from(&self.chains);
         }
-        let (sweeps, number) = (self.pace.sweeps() as u64, self.pace.first(context.update));
+        let (sweeps, number) =
+            (self.sweep_count.sweeps() as u64, self.sweep_count.first_sweep(context.update));
         for k in 0..sweeps {
             let key =
                 Key { seed: context.seed, purpose: purpose::NEGATIVE, block: 0, sweep: number + k };
@@ -88,12 +89,12 @@ impl<T: Real> NegativePhase<T> for Pcd<T> {
                 context.model.sample_with_moments(&mut self.chains, last, keys, out)?;
             }
         }
-        if self.pace.is_open()
+        if self.sweep_count.is_adaptive()
             && let Some(r) = autocorrelation(machine, &self.before, &self.chains, out.layers())
         {
-            self.pace.see(r);
+            self.sweep_count.record(r);
         }
-        Ok(Info { metrics: self.pace.metrics() })
+        Ok(Info { metrics: self.sweep_count.metrics() })
     }
 
     fn chains(&self) -> Option<&States<T>> {
@@ -102,7 +103,7 @@ impl<T: Real> NegativePhase<T> for Pcd<T> {
 
     fn save(&self, archive: &mut Archive) {
         archive.put_states("chains", &self.chains);
-        self.pace.save(archive);
+        self.sweep_count.save(archive);
     }
 
     fn load(&mut self, archive: &Archive) -> Result<()> {
@@ -112,6 +113,6 @@ impl<T: Real> NegativePhase<T> for Pcd<T> {
             return Err(Error::shape("chains of the checkpoint", expected, got));
         }
         self.chains = chains;
-        self.pace.load(archive)
+        self.sweep_count.load(archive)
     }
 }

@@ -19,7 +19,7 @@ use rayon::prelude::*;
 pub struct Pl;
 
 impl Pl {
-    /// The estimator; it has no settings and keeps nothing.
+    /// The estimator, which has neither settings nor state.
     ///
     /// # Errors
     /// A machine it does not apply to.
@@ -38,7 +38,7 @@ impl Pl {
         wts: Option<&[f64]>,
     ) -> Result<(f64, Parameters<f64>)> {
         let machine: Machine<f64> = machine.cast();
-        let rows = Rows::new(&machine, data)?;
+        let rows = Conditionals::new(&machine, data)?;
         let total = wts.map_or(data.rows() as f64, |w| w.iter().sum());
         let blocks: Vec<_> = (0..data.rows().div_ceil(BLOCK))
             .into_par_iter()
@@ -90,11 +90,11 @@ impl<T: Real> NegativePhase<T> for Pl {
 }
 
 /// The machine's parameters in double precision, shared by all rows of a batch.
-struct Rows<'m> {
+struct Conditionals<'m> {
     machine: &'m Machine<f64>,
     hidden: Vec<usize>,
     given: Given,
-    /// The units of each visible layer that hidden ones see.
+    /// The units of each visible layer that is coupled to hidden ones.
     units: Vec<Vec<Layer<f64>>>,
 }
 
@@ -104,7 +104,7 @@ struct Hidden {
     inputs: Vec<Vec<f64>>,
 }
 
-impl<'m> Rows<'m> {
+impl<'m> Conditionals<'m> {
     fn new<T: Real>(machine: &'m Machine<f64>, data: &States<T>) -> Result<Self> {
         let hidden: Vec<_> = machine.with_role(Role::Hidden).collect();
         let units = (0..machine.len()).map(|l| {
@@ -122,7 +122,7 @@ impl<'m> Rows<'m> {
         Hidden { cgf, inputs }
     }
 
-    /// Adds what row `r` has to say to PL and its gradient.
+    /// Adds the contribution of row `r` to PL and its gradient.
     fn add(&self, r: usize, wt: f64, (value, gradient): &mut (f64, Parameters<f64>)) {
         let now =
             self.hidden(self.hidden.iter().map(|&h| self.given.inputs[h].row(r).to_vec()).collect());
@@ -130,8 +130,8 @@ impl<'m> Rows<'m> {
         let mut sums: Vec<Array1<f64>> =
             self.hidden.iter().map(|&h| Array1::zeros(self.machine.layer(h).width())).collect();
         for l in self.machine.with_role(Role::Visible) {
-            let lean = if self.units[l].is_empty() {
-                self.own_kind(l, r, wt, value, gradient)
+            let residual = if self.units[l].is_empty() {
+                self.without_hidden(l, r, wt, value, gradient)
             } else {
                 self.with_hidden(l, r, wt, &now, value, gradient, &mut sums)
             };
@@ -140,10 +140,10 @@ impl<'m> Rows<'m> {
                     let forward = c.ends().1 == l;
                     let g = &mut gradient.couplings[k];
                     if forward || c.is_lateral() {
-                        add_outer(g, wt, x.row(r), lean.view());
+                        add_outer(g, wt, x.row(r), residual.view());
                     }
                     if !forward || c.is_lateral() {
-                        add_outer(g, wt, lean.view(), x.row(r));
+                        add_outer(g, wt, residual.view(), x.row(r));
                     }
                 }
             }
@@ -162,8 +162,9 @@ impl<'m> Rows<'m> {
         }
     }
 
-    /// A layer that no hidden one sees: its conditionals are of its own kind. Returns $v - \langle v\rangle$.
-    fn own_kind(
+    /// A layer that is not coupled to hidden ones: its conditionals are of its own kind. Returns $v - \langle
+    /// v\rangle$.
+    fn without_hidden(
         &self,
         l: usize,
         r: usize,
@@ -188,7 +189,7 @@ impl<'m> Rows<'m> {
         x.iter().zip(mean).map(|(x, m)| x - m).collect()
     }
 
-    /// A layer that hidden ones see: every state of every unit is tried. Returns $v - \langle v\rangle$.
+    /// A layer coupled to hidden ones: a sum over all states of every unit. Returns $v - \langle v\rangle$.
     #[allow(clippy::too_many_arguments)]
     fn with_hidden(
         &self,
@@ -203,7 +204,7 @@ impl<'m> Rows<'m> {
         let layer = self.machine.layer(l);
         let c = layer.kind().columns();
         let values = self.given.values[l].as_ref().expect("visible layers are held");
-        let mut lean = Array1::zeros(layer.width());
+        let mut residual = Array1::zeros(layer.width());
         for (i, unit) in self.units[l].iter().enumerate() {
             let input: Vec<f64> = (0..c).map(|k| self.given.inputs[l][[r, i * c + k]]).collect();
             let x = values[[r, i]];
@@ -225,11 +226,11 @@ impl<'m> Rows<'m> {
                 *value += wt * here * (log_p - log_z);
                 let q = here - p;
                 let own = self.add_unit(l, i, wt * q, a, gradient);
-                own.iter().enumerate().for_each(|(k, e)| lean[i * c + k] += q * e);
+                own.iter().enumerate().for_each(|(k, e)| residual[i * c + k] += q * e);
                 self.add_hidden(l, i, x, a, wt, q, h.as_ref().unwrap_or(now), gradient, sums);
             }
         }
-        lean
+        residual
     }
 
     /// The hidden layers after unit `i` of layer `l` went from x to a.
@@ -254,11 +255,10 @@ impl<'m> Rows<'m> {
         h: usize,
         mut f: impl FnMut(usize, f64, ArrayView1<'_, f64>),
     ) {
-        let Some(c) = self.machine.coupling_between(l, h) else { return };
-        let coupling = &self.machine.couplings()[c];
-        let w = |k: usize| {
-            if coupling.ends().0 == l { coupling.w().row(k) } else { coupling.w().column(k) }
-        };
+        if self.machine.coupling_between(l, h).is_none() {
+            return;
+        }
+        let w = |k: usize| self.machine.weights_of(l, k, h).expect("coupled layers");
         match self.machine.layer(l).kind().one_hot() {
             Some(q) => {
                 let column = |state: f64| i * q as usize + state as usize;
@@ -283,8 +283,8 @@ impl<'m> Rows<'m> {
         dense
     }
 
-    /// Adds the hidden units' statistics with unit `i` in state a: their own, those with this unit, and, to
-    /// `sums`, what all other units see of them.
+    /// Adds the hidden units' statistics with unit `i` in state a: their own, those with this unit, and, in `sums`,
+    /// those with all other units.
     #[allow(clippy::too_many_arguments)]
     fn add_hidden(
         &self,

@@ -43,7 +43,7 @@ impl<T: Real> Pt<T> {
     /// Replicas at an evenly spaced ladder; those at β = 1 start as [`Setup::chains`] starts them.
     ///
     /// # Errors
-    /// A machine it does not apply to, fewer than two rungs, or whatever sampling may refuse.
+    /// A machine it does not apply to, fewer than two rungs, or an error of sampling.
     pub fn new(setup: &Setup<'_, T>, params: PtParams) -> Result<Self> {
         super::Estimator::Pt(params.clone()).check(setup.machine)?;
         let betas = Tempering::even_ladder(setup.machine, params.rungs);

@@ -1,6 +1,6 @@
 //! Parallel trajectory tempering: chains exchange with a reservoir of equilibrium samples of the last checkpoint.
 
-use super::{Context, Info, NegativePhase, Setup, Verdict, averaged, chains_like};
+use super::{Context, Decision, Info, NegativePhase, Setup, averaged, chains_like};
 use crate::machine::Phase;
 use crate::sample::{Order, Trajectory, bennett, exchange, log_ratio, mean_acceptance, purpose, sweep};
 use crate::{Archive, Chains, Clamps, Error, Key, Machine, Real, Result, States};
@@ -22,7 +22,7 @@ pub struct PttParams {
     pub freeze: f64,
     /// Acceptance below which an update is rejected.
     pub reject: f64,
-    /// Fewest rounds of the ladder when a checkpoint is frozen; never fewer than its rungs.
+    /// Fewest rounds of the ladder when a checkpoint is frozen; at least one per rung.
     pub least_rounds: usize,
     /// Most rounds.
     pub most_rounds: usize,
@@ -47,7 +47,7 @@ impl Default for PttParams {
     }
 }
 
-/// Chains of the present machine θ that trade places with equilibrium samples of the last checkpoint θ*.
+/// Chains of the present machine θ that exchange states with equilibrium samples of the last checkpoint θ*.
 ///
 /// As θ leaves θ*, the acceptance falls. Below [`freeze`](PttParams::freeze) the present machine becomes
 /// the next rung of the [`Trajectory`], the ladder is run until it has forgotten where it started, and
@@ -68,7 +68,7 @@ impl<T: Real> Ptt<T> {
     /// A ladder of one rung, the machine with its couplings cut, whose samples are exact.
     ///
     /// # Errors
-    /// A machine it does not apply to, thresholds out of order, or whatever sampling may refuse.
+    /// A machine it does not apply to, thresholds out of order, or an error of sampling.
     pub fn new(setup: &Setup<'_, T>, params: PttParams) -> Result<Self> {
         super::Estimator::Ptt(params.clone()).check(setup.machine)?;
         if !(0.0 <= params.reject && params.reject < params.freeze && params.freeze < 1.0) {
@@ -93,7 +93,7 @@ impl<T: Real> Ptt<T> {
     }
 
     fn key(&self, block: u32) -> Key {
-        // The high block numbers keep clear of the rungs of the ladder, which share the purpose.
+        // High block numbers, because the rungs of the ladder share the purpose.
         Key { seed: self.seed, purpose: purpose::SWAP, block: u32::MAX - block, sweep: self.exchanges }
     }
 
@@ -131,8 +131,8 @@ impl<T: Real> Ptt<T> {
     fn freeze(&mut self, machine: &Machine<T>) -> Result<f64> {
         self.ladder.push(machine.clone(), self.chains.states().clone());
         let PttParams { reservoir, least_rounds, most_rounds, .. } = self.params;
-        // What the first rung draws afresh needs a round for each rung to come to the last. Older rungs are in
-        // equilibrium already: the ladder goes on from where it was.
+        // New draws at the first rung need a round per rung to reach the last. Older rungs are in equilibrium already,
+        // so the ladder continues from its present states.
         let least = least_rounds.max(self.ladder.len());
         let run = self.ladder.equilibrate(1, reservoir.max(1), least, most_rounds.max(least))?;
         self.reservoir = run.samples;
@@ -140,7 +140,7 @@ impl<T: Real> Ptt<T> {
         Ok(run.autocorrelation)
     }
 
-    /// A machine far from independent units is first reached over rungs in between.
+    /// A machine far from independent units is reached through intermediate rungs.
     fn start(&mut self, machine: &Machine<T>) -> Result<()> {
         self.started = true;
         let rounds = self.params.least_rounds;
@@ -173,16 +173,16 @@ impl<T: Real> NegativePhase<T> for Ptt<T> {
         Ok(Info { metrics })
     }
 
-    fn updated(&mut self, _old: &Machine<T>, new: &Machine<T>) -> Result<Verdict> {
+    fn updated(&mut self, _old: &Machine<T>, new: &Machine<T>) -> Result<Decision> {
         let (frozen, model) = (self.ladder.last().at(1.0), new.at(1.0));
-        // Chains that have not moved yet look like the reservoir, whatever the new machine is: a sweep of a
-        // copy shows where it would take them.
+        // Before a sweep the chains look like the reservoir whatever the new machine is, so a copy makes one sweep
+        // first.
         let mut ahead = self.chains.clone();
         ahead.sweep(&model, &Clamps::none(new), 1)?;
         let u_x = log_ratio(&frozen, &model, &self.reservoir.select(&self.picks()))?;
         let u_y = log_ratio(&frozen, &model, ahead.states())?;
         let follows = mean_acceptance(&u_x, &u_y) >= self.params.reject;
-        Ok(if follows { Verdict::Accept } else { Verdict::Reject })
+        Ok(if follows { Decision::Accept } else { Decision::Reject })
     }
 
     fn chains(&self) -> Option<&States<T>> {

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 pub struct UcdParams {
     /// k, the sweeps before the first contribution: more of them mean less variance.
     pub sweeps: usize,
-    /// Sweeps after which a pair that has not met is given up. This breaks unbiasedness: the part of the
-    /// pairs that it happened to is reported as `truncated`.
+    /// Sweeps after which a pair that has not met is abandoned. This causes a bias: the fraction of such pairs is
+    /// reported as `truncated`.
     pub most: usize,
 }
 
@@ -43,7 +43,7 @@ pub struct Ucd {
 }
 
 impl Ucd {
-    /// The estimator; it keeps nothing between updates.
+    /// The estimator, which has no state between updates.
     ///
     /// # Errors
     /// A machine it does not apply to, or no sweeps at all.
@@ -78,7 +78,7 @@ impl<T: Real> Pairs<'_, T> {
         Ok(())
     }
 
-    /// Forgets the pairs that have met.
+    /// Drops the pairs that have met.
     fn drop_met(&mut self, layers: &[usize]) {
         let rows: Vec<usize> = (0..self.ahead.rows())
             .filter(|&r| !self.ahead.row_equals(&self.behind, layers, r))

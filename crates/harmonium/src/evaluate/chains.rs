@@ -1,4 +1,4 @@
-//! Do the chains mix? R-hat, effective sample sizes and autocorrelation times of scalar draws.
+//! Diagnostics of mixing: R-hat, effective sample sizes and autocorrelation times of scalar draws.
 //!
 //! Definitions as in Vehtari, Gelman, Simpson, Carpenter and Bürkner (2021), "Rank-normalization, folding, and
 //! localization". Draws are matrices with a row per chain and a column per draw.
@@ -6,7 +6,7 @@
 use crate::{Error, Result};
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, concatenate};
 
-/// What is said of one quantity followed along several chains.
+/// Diagnostics of one quantity along several chains.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Mixing {
     /// Rank-normalised split R-hat, the larger of bulk and tails: 1 when the chains agree, suspect above 1.01.
@@ -245,7 +245,7 @@ fn ess_of(draws: &Array2<f64>) -> f64 {
     }
     let last = if even + odd >= 0.0 { even } else { even.max(0.0) };
     let tau = -1.0 + 2.0 * rho.iter().sum::<f64>() + last;
-    // More than n·log₁₀ n effective draws from antithetic chains are not believed.
+    // Effective draws of antithetic chains are capped at n·log₁₀ n.
     size / tau.max(1.0 / size.log10())
 }
 

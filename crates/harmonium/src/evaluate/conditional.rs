@@ -1,10 +1,10 @@
-//! The log-likelihood of rows of a conditional machine, whose ln Z differs from condition to condition.
+//! The log-likelihood of rows of a conditional machine, whose ln Z depends on the condition.
 
 use super::likelihood::{FreeEnergies, LogLikelihood, T95, free_energies, wide};
 use super::{Budget, LogZParams, log_z};
 use crate::exact::whole_rows;
 use crate::machine::{Known, Pattern, Rest};
-use crate::partition::{Base, Interval, Observer, Schedule, Verdict, ais_given};
+use crate::partition::{Base, Interval, ProgressFn, Schedule, Verdict, ais_given};
 use crate::{Bits, Error, Machine, Real, Result, Role, States};
 use ndarray::Axis;
 
@@ -37,7 +37,7 @@ pub fn conditional_log_likelihood<T: Real>(
     wts: Option<&[f64]>,
     params: &LogZParams,
     budget: Option<Budget<'_>>,
-    observer: &mut Observer<'_>,
+    observer: &mut ProgressFn<'_>,
 ) -> Result<LogLikelihood> {
     if machine.with_role(Role::Condition).next().is_none() {
         let why = "no layer conditions it".into();
@@ -83,7 +83,7 @@ fn enumerated(rest: &Rest, groups: &[Vec<usize>], seconds: f64) -> Result<LogZs>
     Ok(LogZs { values, verdict: Verdict::Exact, reasons })
 }
 
-/// The full estimate for each condition; its rows without gaps make the base.
+/// The full estimate for each condition, with the base model from its rows without gaps.
 fn from_both_sides<T: Real>(
     machine: &Machine<T>,
     rest: &Rest,
@@ -91,7 +91,7 @@ fn from_both_sides<T: Real>(
     (data, whole): (&States<T>, &[usize]),
     params: &LogZParams,
     budget: Option<Budget<'_>>,
-    observer: &mut Observer<'_>,
+    observer: &mut ProgressFn<'_>,
 ) -> Result<LogZs> {
     let started = budget.map_or(0.0, |b| (b.clock)());
     let mut out = LogZs { values: Vec::new(), verdict: Verdict::Exact, reasons: Vec::new() };
@@ -106,7 +106,7 @@ fn from_both_sides<T: Real>(
             let values = machine.layer(*l).values(data.layer(*l)?).select(Axis(0), &rows);
             base.set(i, free.layer(i).batch(values.view())?);
         }
-        // What the conditions before have left unused is for the others.
+        // Time that earlier conditions left unused is shared by the others.
         let budget = budget.map(|b| {
             let left = (b.seconds - (b.clock)() + started).max(0.0);
             Budget { seconds: left / (groups.len() - k) as f64, clock: b.clock }
@@ -140,7 +140,7 @@ fn annealed<T: Real>(
     data: &States<T>,
     groups: &[Vec<usize>],
     seed: u64,
-    observer: &mut Observer<'_>,
+    observer: &mut ProgressFn<'_>,
 ) -> Result<LogZs> {
     let first: Vec<usize> = groups.iter().map(|g| g[0]).collect();
     let mut conditions = data.select(&first);
@@ -160,7 +160,7 @@ fn annealed<T: Real>(
     Ok(LogZs { values: values.collect(), verdict: Verdict::NotConverged, reasons: vec![why] })
 }
 
-/// −F(v, u) − ln Z(u) of every row. Conditions have errors of their own, which rows share.
+/// −F(v, u) − ln Z(u) of every row. Rows of the same condition share its error.
 fn assembled(
     rest: &Rest,
     groups: &[Vec<usize>],

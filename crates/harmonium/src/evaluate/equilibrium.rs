@@ -2,18 +2,18 @@
 
 use super::chains::{Mixing, mixing, r_hat};
 use super::verdict::above;
-use crate::partition::{Observer, Verdict};
+use crate::partition::{ProgressFn, Verdict};
 use crate::sample::{log_density, purpose};
 use crate::{Chains, Clamps, Error, Machine, Real, Result, Role, States};
 use ndarray::{Array2, Axis, concatenate};
 use serde::{Deserialize, Serialize};
 
-/// How chains from data and chains from units on their own compare.
+/// Comparison of chains started at data with independently initialised chains.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Equilibrium {
-    /// Converged when both kinds of chains have forgotten where they came from.
+    /// Converged when both kinds of chains have forgotten their start.
     pub verdict: Verdict,
-    /// Why, in words.
+    /// The reasons, in words.
     pub reasons: Vec<String>,
     /// Diagnostics of the log-density over all chains.
     pub mixing: Mixing,
@@ -21,14 +21,14 @@ pub struct Equilibrium {
     pub means: [f64; 2],
 }
 
-/// R-hat above which chains are called apart: the usual bound is 1.01 for long chains of one start.
+/// R-hat above which chains are said to disagree: the usual bound is 1.01 for long chains of one start.
 const R_HAT_MOST: f64 = 1.05;
 
-/// Runs `chains` chains from rows of `data` and as many from units on their own for `sweeps` sweeps each, and compares
+/// Runs `chains` chains from rows of `data` and as many from independent units for `sweeps` sweeps each, and compares
 /// the second halves of $\ln p^\ast(x)$ along them.
 ///
-/// A machine can have a fine likelihood and yet be out of equilibrium for every affordable number of sweeps: then
-/// samples depend on where the chains start, and a negative phase that starts elsewhere is biased.
+/// A machine can have a good likelihood although its chains do not reach equilibrium in any affordable number of
+/// sweeps: then samples depend on where the chains start, and a negative phase that starts elsewhere is biased.
 ///
 /// # Errors
 /// Fewer than two chains or eight sweeps, data that do not fit, a conditional machine.
@@ -38,7 +38,7 @@ pub fn equilibrium<T: Real>(
     chains: usize,
     sweeps: usize,
     seed: u64,
-    observer: &mut Observer<'_>,
+    observer: &mut ProgressFn<'_>,
 ) -> Result<Equilibrium> {
     if chains < 2 || sweeps < 8 || data.rows() == 0 {
         let got = format!("{chains} chains, {sweeps} sweeps, {} rows", data.rows());
@@ -60,7 +60,7 @@ pub fn equilibrium<T: Real>(
         states.set(l, data.layer(l)?.select(&rows));
     }
     let mut settled = Chains::new(states, seed ^ 0x9e37_79b9, purpose::EVALUATE);
-    // Hidden layers that depend on each other settle before the data are let go.
+    // Coupled hidden layers equilibrate before the data are unclamped.
     settled.sweep(&machine.at(1.0), &Clamps::visible(machine), 10)?;
     let model = machine.at(1.0);
     let mut traces = [Array2::zeros((chains, sweeps)), Array2::zeros((chains, sweeps))];
@@ -70,21 +70,21 @@ pub fn equilibrium<T: Real>(
             let density = log_density(&model, chain.states())?;
             trace.column_mut(k).iter_mut().zip(density).for_each(|(t, d)| *t = d);
         }
-        crate::partition::tell(
+        crate::partition::report_progress(
             observer,
             "sweeps of chains from data and of independent chains",
             k + 1,
             sweeps,
         )?;
     }
-    weigh(traces, sweeps)
+    compare(traces, sweeps)
 }
 
-fn weigh(traces: [Array2<f64>; 2], sweeps: usize) -> Result<Equilibrium> {
+fn compare(traces: [Array2<f64>; 2], sweeps: usize) -> Result<Equilibrium> {
     let late = traces.map(|t| t.view().split_at(Axis(1), sweeps / 2).1.to_owned());
     let all = concatenate(Axis(0), &[late[0].view(), late[1].view()]).expect("equally many sweeps");
     let mixing = mixing(all.view())?;
-    // The two kinds as two long chains: blind to slow chains, sharp on a difference between the kinds.
+    // The two kinds as two long chains: insensitive to slow chains, sensitive to a difference between the kinds.
     let between = |t: &Array2<f64>| t.t().iter().copied().collect::<Vec<_>>();
     let n = late[0].len();
     let kinds: Vec<f64> = late.iter().flat_map(between).collect();

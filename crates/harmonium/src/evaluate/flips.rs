@@ -4,16 +4,16 @@ use crate::sample::purpose;
 use crate::units::{BLOCK, softplus};
 use crate::{Batch, Error, Key, Machine, Real, Result, Role, States};
 use harmonium_kernels::Stream;
-use ndarray::{Array2, ArrayView1};
+use ndarray::Array2;
 use rand::RngExt;
 use rayon::prelude::*;
 
 /// $n\ln p(v_i\mid v_{-i})$ of each row for one unit i of n, drawn for it from `seed`: over the draws this averages to
-/// [`pseudo_log_likelihood`](super::pseudo_log_likelihood()). Equal seeds draw equal units, so that two machines differ by
-/// themselves only.
+/// [`pseudo_log_likelihood`](super::pseudo_log_likelihood()). Equal seeds draw equal units, so that two machines are
+/// compared on the same units.
 ///
-/// The conditional is $\sigma(F(v^{i\to 1-v_i}) - F(v))$. At soft bits, where it is no probability, the same formula is taken,
-/// as scikit-learn takes it.
+/// The conditional is $\sigma(F(v^{i\to 1-v_i}) - F(v))$. For soft bits the same formula is used, as in scikit-learn,
+/// although it is not a probability.
 ///
 /// # Errors
 /// [`Error::Undefined`] unless all visible units are Binary and coupled to hidden layers only, and these are independent
@@ -42,7 +42,7 @@ struct Flips<'a, T: Real> {
     machine: &'a Machine<T>,
     visible: usize,
     x: &'a Batch<T>,
-    /// The hidden layers and what reaches them.
+    /// The hidden layers and their inputs.
     hidden: Vec<(usize, Array2<T>)>,
 }
 
@@ -73,26 +73,20 @@ impl<'a, T: Real> Flips<'a, T> {
             Batch::Codes(_) => unreachable!("the batch has been checked"),
         };
         let flip = 1.0 - 2.0 * v;
-        // What the flip takes from F.
+        // The decrease of F by the flip.
         let mut gain = flip * self.machine.layer(self.visible).params()[[0, i]].f64();
         for (h, inputs) in &self.hidden {
             let (layer, inputs) = (self.machine.layer(*h), inputs.row(r));
             let inputs = inputs.as_slice().expect("inputs are in standard layout");
             flipped.clear();
             flipped.extend_from_slice(inputs);
-            if let Some(w) = self.weights(*h, i) {
+            if let Some(w) = self.machine.weights_of(self.visible, i, *h) {
                 flipped.iter_mut().zip(w).for_each(|(f, &w)| *f += T::of(flip) * w);
             }
             scratch.resize(inputs.len(), T::zero());
             gain += layer.cgf_row(flipped, scratch) - layer.cgf_row(inputs, scratch);
         }
         -softplus(gain) * self.x.cols() as f64
-    }
-
-    /// The weights between visible unit `i` and hidden layer `h`.
-    fn weights(&self, h: usize, i: usize) -> Option<ArrayView1<'_, T>> {
-        let c = &self.machine.couplings()[self.machine.coupling_between(self.visible, h)?];
-        Some(if c.ends().0 == self.visible { c.w().row(i) } else { c.w().column(i) })
     }
 }
 

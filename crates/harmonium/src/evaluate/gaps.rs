@@ -1,20 +1,20 @@
-//! What a machine makes of rows with missing entries: their completions, classes and features.
+//! Rows with missing entries: completions, classes and features.
 
 use super::likelihood::{free_energies, select};
 use crate::exact::whole_rows;
-use crate::partition::Observer;
-use crate::sample::{How, Sampler, purpose};
+use crate::partition::ProgressFn;
+use crate::sample::{Sampler, SamplingMethod, purpose};
 use crate::{Batch, Bits, Chains, Clamps, Error, Machine, Real, Result, Role, States};
 use ndarray::Array2;
 
 /// Longest enumeration for all rows together, in seconds.
 const PATIENCE: f64 = 2.0;
-/// Chains of each row, and their sweeps before and again while they are averaged, where nothing else is said.
+/// Chains of each row, and their sweeps before and again while they are averaged, by default.
 pub const CHAINS: usize = 4;
 /// See [`CHAINS`].
 pub const SWEEPS: usize = 200;
 
-/// How chains fill what cannot be enumerated.
+/// Settings of the chains that fill gaps where enumeration is too slow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Filling {
     /// Chains of each row.
@@ -26,7 +26,7 @@ pub struct Filling {
 }
 
 impl Filling {
-    /// As much as is usual.
+    /// The default settings.
     pub fn usual(seed: u64) -> Self {
         Self { chains: CHAINS, sweeps: SWEEPS, seed }
     }
@@ -37,12 +37,12 @@ impl Filling {
 pub struct Completion<T> {
     /// $\langle x\rangle$ of every visible layer given the known entries of each row, in dense form; empty for others.
     pub means: Vec<Array2<f64>>,
-    /// One draw of all layers for each row, jointly for all that is missing of it.
+    /// One joint draw of all layers for each row.
     pub drawn: States<T>,
 }
 
-/// What is missing of each row, from the known entries: exactly where the sums over hidden and missing units take no time,
-/// else by chains that keep what is known. `go_on` is asked now and then.
+/// The missing entries of each row given the known ones: exactly where the sums over hidden and missing units are fast,
+/// else by chains with the known entries clamped. Stops when `go_on` returns false.
 ///
 /// # Errors
 /// Data that do not fit, a machine that cannot be normalised.
@@ -76,7 +76,7 @@ pub fn complete<T: Real>(
         let (some, gaps) = (data.select(&long), select(known, &long));
         let model = machine.at(1.0);
         let each = |states: &States<T>| {
-            // The mean given the other layers has less noise than the state, where it is defined.
+            // The conditional mean, where it is defined, has less noise than the state.
             let of = |&l: &usize| match machine.has_lateral(l) {
                 false => model.mean(l, states),
                 true => Ok(machine.layer(l).dense(states.layer(l)?)),
@@ -90,15 +90,22 @@ pub fn complete<T: Real>(
     }
     let (clamps, states) = started(machine, data, known, 1, filling.seed)?;
     let sweeps = 2 * filling.sweeps;
-    let mut sampler =
-        Sampler::new(machine.clone(), clamps, states, How::Auto, filling.seed, sweeps, go_on)?;
+    let mut sampler = Sampler::new(
+        machine.clone(),
+        clamps,
+        states,
+        SamplingMethod::Auto,
+        filling.seed,
+        sweeps,
+        go_on,
+    )?;
     for _ in (0..if sampler.is_exact() { 1 } else { sweeps }).take_while(|_| go_on()) {
         sampler.sweep(1)?;
     }
     Ok(Completion { means, drawn: sampler.states().clone() })
 }
 
-/// Chains of each row, `copies` times all rows, that hold what is known of it.
+/// Chains with the known entries of each row clamped, `copies` times all rows.
 fn started<T: Real>(
     machine: &Machine<T>,
     data: &States<T>,
@@ -114,7 +121,7 @@ fn started<T: Real>(
     Ok((clamps, states))
 }
 
-/// The mean of `each(states)` over chains that keep what is known of each row.
+/// The mean of `each(states)` over chains with the known entries of each row clamped.
 fn averaged<T: Real>(
     machine: &Machine<T>,
     data: &States<T>,
@@ -146,18 +153,18 @@ fn averaged<T: Real>(
     Ok(sums)
 }
 
-/// $p(y\mid v_K) = e^{-F(v_K,y)}/\sum_{y'}e^{-F(v_K,y')}$ of each row and class of the single Potts unit in layer `l`, whose
-/// own entry is not read; and what is to be known of it, where F comes from AIS.
+/// $p(y\mid v_K) = e^{-F(v_K,y)}/\sum_{y'}e^{-F(v_K,y')}$ of each row and class of the single Potts unit in layer `l`,
+/// whose own entry is not read; and a note where F comes from AIS.
 ///
 /// # Errors
-/// When layer `l` is no single Potts unit; data that do not fit.
+/// When layer `l` is not a single Potts unit; data that do not fit.
 pub fn class_probabilities<T: Real>(
     machine: &Machine<T>,
     l: usize,
     data: &States<T>,
     known: &[Option<Bits>],
     seed: u64,
-    observer: &mut Observer<'_>,
+    observer: &mut ProgressFn<'_>,
 ) -> Result<(Array2<f64>, Option<String>)> {
     let layer = machine.layer(l);
     let (Some(q), 1) = (layer.kind().one_hot(), layer.len()) else {
@@ -185,9 +192,10 @@ pub fn class_probabilities<T: Real>(
     Ok((p, remark))
 }
 
-/// The mean of every hidden layer given each row, or what reaches it (`inputs`), one array for each. Deeper layers see the
-/// most probable states of those below, and nothing from above. Of rows with missing entries it is the mean over all ways to
-/// complete them: in an RBM $\langle h\rangle$ given what is known, enumerated where that takes no time, else over chains.
+/// The mean of every hidden layer given each row, or its inputs (`inputs`), one array for each. Deeper layers get their
+/// input from the most probable states of the layer below, and none from above. For rows with missing entries it is the
+/// mean over their completions: in an RBM $\langle h\rangle$ given the known entries, enumerated where that is fast,
+/// else averaged over chains.
 ///
 /// # Errors
 /// Data that do not fit.

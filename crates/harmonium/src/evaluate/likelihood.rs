@@ -2,12 +2,12 @@
 
 use super::{Budget, Estimate, LogZParams, log_z};
 use crate::exact::whole_rows;
-use crate::partition::{Base, Interval, Observer, Schedule, Verdict, ais_given};
+use crate::partition::{Base, Interval, ProgressFn, Schedule, Verdict, ais_given};
 use crate::{Bits, Error, Machine, Real, Result, Role, States};
 use serde::{Deserialize, Serialize};
 
-/// Nats by which a model may lie below independent columns and still be called as good: the random weights that a run
-/// starts with cost some thousandths.
+/// Nats by which a model may lie below independent columns without being called worse: the random initial weights cost
+/// some thousandths.
 const TOLERANCE: f64 = 0.01;
 
 /// Half width of a 95 % interval in standard errors.
@@ -29,19 +29,19 @@ pub struct LogLikelihood {
     pub interval: Interval,
     /// Standard error of the mean from the finite data alone.
     pub sampling_err: f64,
-    /// Of each row.
+    /// ln p of each row.
     pub rows: Vec<f64>,
-    /// The range of each at 95 %, from the errors of ln Z and of the sum over hidden and missing units.
+    /// The 95 % interval of each, from the errors of ln Z and of the sum over hidden and missing units.
     pub intervals: Vec<Interval>,
-    /// That of ln Z, or what is wrong with the model.
+    /// The verdict on ln Z, or what is wrong with the model.
     pub verdict: Verdict,
-    /// Why, in words.
+    /// The reasons, in words.
     pub reasons: Vec<String>,
-    /// What the machine has over independent columns, where that was asked for.
+    /// Gain over independent columns, if requested.
     pub gain: Option<Gain>,
 }
 
-/// What a machine has over independent columns on the same rows.
+/// Gain of a machine over independent columns on the same rows.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Gain {
     /// Mean log-likelihood of independent columns, in nats.
@@ -53,7 +53,7 @@ pub struct Gain {
 }
 
 impl LogLikelihood {
-    /// From its rows and the distances of ln p from the ends of its interval, the finite data apart.
+    /// From the rows and the distances of ln p from the ends of its interval without the error from finite data.
     pub(super) fn new(
         rows: Vec<f64>,
         intervals: Vec<Interval>,
@@ -74,7 +74,7 @@ impl LogLikelihood {
         Ok(out)
     }
 
-    /// The same in the user's units: each row's logarithm of a density is larger by its offset, see
+    /// The same in the user's units: the log-density of each row is shifted by its offset, see
     /// [`Data::with_offsets`](crate::train::Data::with_offsets).
     ///
     /// # Errors
@@ -83,7 +83,7 @@ impl LogLikelihood {
         if offsets.len() != self.rows.len() {
             return Err(Error::shape("offsets", self.rows.len(), offsets.len()));
         }
-        // What is left of the interval without the finite data belongs to ln Z and stays.
+        // The part of the interval that does not come from finite data belongs to ln Z and stays.
         let own = |half: f64| (half * half - (Z95 * self.sampling_err).powi(2)).max(0.0).sqrt();
         let errors = (own(self.mean - self.interval.lower), own(self.interval.upper - self.mean));
         let rows = self.rows.iter().zip(offsets).map(|(x, o)| x + o).collect();
@@ -92,8 +92,8 @@ impl LogLikelihood {
         Self::new(rows, intervals, wts, errors, self.verdict, self.reasons)
     }
 
-    /// The same with the gain over independent columns, whose log-likelihood of each row is `floor`; a model that lies below
-    /// them, beyond the noise of the rows and of ln Z, is called so.
+    /// The same with the gain over independent columns, whose log-likelihood of each row is `floor`. The verdict
+    /// becomes "worse than independent columns" if the gain is negative beyond the errors of the rows and of ln Z.
     ///
     /// # Errors
     /// Another number of rows.
@@ -115,13 +115,13 @@ impl LogLikelihood {
     }
 }
 
-/// $\ln p(v) = -F(v) - \ln Z$ of each row of `data`, with ln Z as estimated by [`log_z`](super::log_z()). Of a layer for
-/// which `known` has bits, only the entries whose bit is set count: the others are summed over, and such a
-/// row has $\ln p(v_K)$ of its known entries. An empty slice says that nothing is missing.
+/// $\ln p(v) = -F(v) - \ln Z$ of each row of `data`, with ln Z as estimated by [`log_z`](super::log_z()). In a layer
+/// for which `known` has bits, entries whose bit is not set are missing and summed over, which gives $\ln p(v_K)$ of
+/// the known entries. An empty slice means that nothing is missing.
 ///
-/// The interval adds the errors in quadrature: the distance of ln Z from the ends of its interval, 1.96 standard
-/// errors of the mean over rows and, where hidden layers are coupled and too many to enumerate, of the AIS
-/// estimates of F, which make the likelihood look too small on average.
+/// The interval adds the errors in quadrature: the distance of ln Z from the ends of its interval, 1.96 standard errors
+/// of the mean over rows and, where hidden layers are coupled and too many to enumerate, of the AIS estimates of F,
+/// which bias the likelihood downwards.
 ///
 /// # Errors
 /// Data that do not fit, weights without a positive sum; a conditional machine, whose ln Z differs from row to row.
@@ -132,7 +132,7 @@ pub fn log_likelihood<T: Real>(
     wts: Option<&[f64]>,
     z: &Estimate,
     seed: u64,
-    observer: &mut Observer<'_>,
+    observer: &mut ProgressFn<'_>,
 ) -> Result<LogLikelihood> {
     if machine.with_role(Role::Condition).next().is_some() {
         let why =
@@ -165,7 +165,7 @@ pub fn evaluate<T: Real>(
     data: &States<T>,
     params: &LogZParams,
     budget: Option<Budget<'_>>,
-    observer: &mut Observer<'_>,
+    observer: &mut ProgressFn<'_>,
 ) -> Result<(Estimate, LogLikelihood)> {
     let z = log_z(machine, Some(train.unwrap_or(data)), params, budget, observer)?;
     let likelihood = log_likelihood(machine, data, &[], None, &z, params.seed, observer)?;
@@ -194,7 +194,7 @@ pub struct FreeEnergies {
     pub rows: Vec<f64>,
     /// Half width of the 95 % interval of each; 0 where it is exact.
     pub errors: Vec<f64>,
-    /// What is to be known about them, in words.
+    /// Notes on how they were computed.
     pub remark: Option<String>,
 }
 
@@ -203,7 +203,7 @@ impl FreeEnergies {
         Self { errors: vec![0.0; rows.len()], rows, remark: None }
     }
 
-    /// Puts those of some rows in their places.
+    /// Writes the values of some rows to their places.
     fn put(&mut self, rows: &[usize], part: Self) {
         for (&r, (f, error)) in rows.iter().zip(part.rows.into_iter().zip(part.errors)) {
             (self.rows[r], self.errors[r]) = (f, error);
@@ -218,9 +218,9 @@ impl FreeEnergies {
 }
 
 /// F(v) of each row of `data`: in closed form where the hidden layers are independent, by enumerating them where that
-/// takes seconds, else by AIS with the row clamped, which makes F look too large on average. Of rows with missing entries
-/// (see [`log_likelihood`]) it is $F(v_K)$ of the known ones, with $p(v_K) = e^{-F(v_K)}/Z$: the missing units are summed
-/// over like hidden ones, each row by the cheapest of these ways.
+/// takes seconds, else by AIS with the row clamped, which overestimates F on average. For rows with missing entries
+/// (see [`log_likelihood`]) it is $F(v_K)$ of the known entries, with $p(v_K) = e^{-F(v_K)}/Z$: the missing units are
+/// summed over like hidden ones, each row by the cheapest of these ways.
 ///
 /// # Errors
 /// Data that do not fit, a machine that cannot be normalised.
@@ -229,7 +229,7 @@ pub fn free_energies<T: Real>(
     data: &States<T>,
     known: &[Option<Bits>],
     seed: u64,
-    observer: &mut Observer<'_>,
+    observer: &mut ProgressFn<'_>,
 ) -> Result<FreeEnergies> {
     let whole = whole_rows(data.rows(), known);
     if whole.len() == data.rows() {
@@ -256,7 +256,7 @@ pub fn free_energies<T: Real>(
     Ok(all)
 }
 
-/// Some rows of what is known.
+/// The masks of some rows.
 pub(super) fn select(known: &[Option<Bits>], rows: &[usize]) -> Vec<Option<Bits>> {
     known.iter().map(|k| k.as_ref().map(|k| k.select(rows))).collect()
 }
@@ -265,7 +265,7 @@ fn of_whole<T: Real>(
     machine: &Machine<T>,
     data: &States<T>,
     seed: u64,
-    observer: &mut Observer<'_>,
+    observer: &mut ProgressFn<'_>,
 ) -> Result<FreeEnergies> {
     let hidden: Vec<usize> = machine.with_role(Role::Hidden).collect();
     if machine.independent(&hidden) {
@@ -283,7 +283,7 @@ fn annealed<T: Real>(
     data: &States<T>,
     known: &[Option<Bits>],
     seed: u64,
-    observer: &mut Observer<'_>,
+    observer: &mut ProgressFn<'_>,
 ) -> Result<FreeEnergies> {
     let (base, schedule) = (Base::own(machine), Schedule::uniform(STEPS));
     let sums = ais_given(machine, &base, &schedule, data, known, COPIES, seed, observer)?;
@@ -325,7 +325,7 @@ mod tests {
     use crate::partition::silent;
     use crate::{Chains, Kind, Layer, sample::purpose};
 
-    /// Intervals of single rows of a machine with strong weights hold what enumeration says about as often as they
+    /// Intervals of single rows of a machine with strong weights contain the enumerated value about as often as they
     /// claim: at least 184 of 200 (with 190 expected, fewer have a probability of 2 %).
     #[test]
     fn intervals_of_annealed_rows_hold() {

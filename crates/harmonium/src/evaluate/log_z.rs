@@ -1,20 +1,20 @@
-//! ln Z with a verdict: both sides, a ladder between them, and probes for what they might have missed.
+//! ln Z with a verdict: AIS from both sides, replica exchange between them, and probes for missed modes.
 
 use super::chains::{Mixing, mixing};
 use super::verdict::{self, Evidence};
 use crate::partition::{
-    Base, Cost, Interval, LogZ, Observer, Verdict,
+    Base, Cost, Interval, LogZ, ProgressFn, Verdict,
     survey::{Forward, Survey},
 };
 use crate::{Machine, Real, Result, States};
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
-/// How much work an estimate of ln Z may do.
+/// Settings of an estimate of ln Z.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LogZParams {
-    /// Chains of an annealing run at first; more are added where a finer schedule is not what is needed.
+    /// Initial number of chains of an annealing run; more are added where a finer schedule does not help.
     pub chains: usize,
     /// Standard error to aim at, in nats: the schedule grows until it is reached.
     pub std_err: f64,
@@ -46,8 +46,8 @@ impl Default for LogZParams {
 
 /// A time budget with the caller's clock, which the library never reads on its own.
 ///
-/// Under a budget the length of the schedule depends on the speed that the first runs show, and so does the
-/// result; [`Estimate::reasons`] say when the budget has shortened anything.
+/// Under a budget the length of the schedule, and with it the result, depends on the measured speed of the first runs;
+/// [`Estimate::reasons`] say when the budget shortened anything.
 #[derive(Clone, Copy)]
 pub struct Budget<'a> {
     /// Seconds for the whole estimate.
@@ -56,7 +56,7 @@ pub struct Budget<'a> {
     pub clock: &'a dyn Fn() -> f64,
 }
 
-/// Replica exchange along the path: whether its rungs are close enough and whether it mixes.
+/// Diagnostics of the replica exchange along the path.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ladder {
     /// Inverse temperatures.
@@ -67,21 +67,21 @@ pub struct Ladder {
     pub round_trips: u64,
     /// Diagnostics of the energy at β = 1, each ladder being a chain.
     pub mixing: Mixing,
-    /// R-hat of the energy at β = 1 between earlier and later rounds of all ladders together: whether the ensemble, which
-    /// starts from the weighted states of AIS, moves away from there.
+    /// R-hat of the energy at β = 1 between earlier and later rounds of all ladders together: whether the ensemble
+    /// drifts away from the weighted states of AIS that it starts from.
     pub drift: f64,
 }
 
-/// ln Z with everything that speaks for or against it.
+/// An estimate of ln Z with its evidence.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
     /// The best single value.
     pub log_z: LogZ,
-    /// The range that holds ln Z with at least 95 % probability, if converged.
+    /// An interval that contains ln Z with at least 95 % probability, if converged.
     pub interval: Interval,
-    /// Whether it can be relied upon.
+    /// Whether it is reliable.
     pub verdict: Verdict,
-    /// Why, in words.
+    /// The reasons, in words.
     pub reasons: Vec<String>,
     /// AIS.
     pub forward: Option<LogZ>,
@@ -106,7 +106,7 @@ impl Estimate {
     }
 }
 
-/// The work that [`log_z`] may do, in advance: whether it will enumerate, and at most how much it will sample.
+/// The cost of [`log_z`] in advance: an upper bound on its sampling, and its time in seconds.
 ///
 /// # Errors
 /// A machine that cannot be normalised.
@@ -126,7 +126,7 @@ pub fn log_z_cost<T: Real>(machine: &Machine<T>, params: &LogZParams) -> Result<
     Ok((cost, seconds / rayon::current_num_threads() as f64))
 }
 
-/// Seconds that enumeration takes, when that is allowed.
+/// Estimated seconds of enumeration, when that is allowed.
 fn enumerable<T: Real>(machine: &Machine<T>, params: &LogZParams) -> Result<Option<f64>> {
     let (_, seconds) = machine.exact().cost()?;
     Ok((seconds <= params.exact_seconds).then_some(seconds))
@@ -134,12 +134,11 @@ fn enumerable<T: Real>(machine: &Machine<T>, params: &LogZParams) -> Result<Opti
 
 /// ln Z of a machine, with a verdict.
 ///
-/// Enumerated where that is quick. Otherwise AIS with a schedule that adapts itself, replica exchange started from
-/// its weighted states, reverse AIS from the samples of the replica exchange at β = 1, Bennett's ratio and
-/// thermodynamic integration along the replicas, and probes: reverse runs from data and from quenched
-/// random states, which find modes that the way up did not find. `data`, where given, are rows of the
-/// visible layers: their marginals make the base model. Gaussian units that are coupled to each other are
-/// annealed in the coordinates in which they are not.
+/// Enumerated where that is quick. Otherwise AIS with a schedule that adapts itself, replica exchange started from its
+/// weighted states, reverse AIS from the samples of the replica exchange at β = 1, Bennett's ratio and thermodynamic
+/// integration along the replicas, and probes: reverse runs from data and from quenched random states, which find modes
+/// that AIS missed. `data`, where given, are rows of the visible layers: their marginals make the base model. Coupled
+/// Gaussian units are annealed in coordinates that decouple them.
 ///
 /// # Errors
 /// A machine that cannot be normalised or needs a condition, data that do not fit, an observer that stops.
@@ -148,7 +147,7 @@ pub fn log_z<T: Real>(
     data: Option<&States<T>>,
     params: &LogZParams,
     budget: Option<Budget<'_>>,
-    observer: &mut Observer<'_>,
+    observer: &mut ProgressFn<'_>,
 ) -> Result<Estimate> {
     verdict::check(params)?;
     if enumerable(machine, params)?.is_some() {
@@ -166,15 +165,16 @@ pub fn log_z<T: Real>(
     let mut survey =
         Survey::new(machine, &base, params.seed, budget.map(|b| (b.seconds, b.clock)), observer)?;
     let forward = survey.forward(params.chains, params.std_err, params.temperatures)?;
-    let mixed = |trace: &Array2<f64>| settled(trace).is_ok_and(|m| m.r_hat <= verdict::R_HAT_AIM);
+    let mixed =
+        |trace: &Array2<f64>| mixing_or_constant(trace).is_ok_and(|m| m.r_hat <= verdict::R_HAT_AIM);
     let climb = survey.ladder(&forward, params.ladders, params.rounds, mixed)?;
     let (reverse, probes) = survey.down(&forward.schedule, &climb, data)?;
     let ladder = Ladder {
         betas: climb.betas.clone(),
         acceptance: climb.acceptance.clone(),
         round_trips: climb.round_trips,
-        mixing: settled(&climb.trace)?,
-        drift: settled(&halves_in_time(&climb.trace))?.r_hat,
+        mixing: mixing_or_constant(&climb.trace)?,
+        drift: mixing_or_constant(&halves_in_time(&climb.trace))?.r_hat,
     };
     let Forward { z: forward, variance, .. } = forward;
     let evidence = Evidence {
@@ -188,12 +188,12 @@ pub fn log_z<T: Real>(
         wanted: params.std_err,
         shortened: survey.shortened(),
     };
-    Ok(verdict::weigh(evidence, survey.sweeps()))
+    Ok(verdict::decide(evidence, survey.sweeps()))
 }
 
-/// Diagnostics of a trace; one that never changes in any chain, as when a single state holds all probability, agrees
-/// perfectly, though R-hat is then 0/0.
-fn settled(trace: &Array2<f64>) -> Result<Mixing> {
+/// Diagnostics of a trace. A constant one, as when a single state has all probability, counts as converged, although
+/// R-hat is then 0/0.
+fn mixing_or_constant(trace: &Array2<f64>) -> Result<Mixing> {
     let mixing = mixing(trace.view())?;
     let constant = trace.iter().all(|x| *x == trace[[0, 0]]);
     Ok(if constant { Mixing { r_hat: 1.0, ..mixing } } else { mixing })
@@ -230,9 +230,13 @@ mod tests {
         let wave = |k: usize| (k as f64 * 0.7).sin();
         let apart = Array2::from_shape_fn((2, 200), |(r, k)| 5.0 * r as f64 + wave(k + 3 * r));
         let drifting = Array2::from_shape_fn((2, 200), |(r, k)| wave(k + 3 * r) + k as f64 / 50.0);
-        let drift = |t: &Array2<f64>| settled(&halves_in_time(t)).unwrap().r_hat;
-        assert!(settled(&apart).unwrap().r_hat > 1.5 && drift(&apart) < 1.02, "{}", drift(&apart));
+        let drift = |t: &Array2<f64>| mixing_or_constant(&halves_in_time(t)).unwrap().r_hat;
+        assert!(
+            mixing_or_constant(&apart).unwrap().r_hat > 1.5 && drift(&apart) < 1.02,
+            "{}",
+            drift(&apart)
+        );
         assert!(drift(&drifting) > 1.3, "{}", drift(&drifting));
-        assert_eq!(settled(&Array2::ones((2, 20))).unwrap().r_hat, 1.0);
+        assert_eq!(mixing_or_constant(&Array2::ones((2, 20))).unwrap().r_hat, 1.0);
     }
 }

@@ -1,8 +1,8 @@
-//! Evaluating a machine: likelihood with honest errors, chains that mix or do not, samples that resemble the data.
+//! Evaluation: likelihood with error bounds, diagnostics of chains, quality of samples.
 //!
-//! [`log_z()`] gives ln Z from both sides with a verdict and [`log_likelihood`] what follows for data. [`mixing`] says
-//! whether draws of chains agree, [`equilibrium()`] whether Gibbs sampling of a machine forgets its start, and
-//! [`verify()`] whether the sampler samples the machine at all.
+//! [`log_z()`] estimates ln Z from both sides, with a verdict, and [`log_likelihood`] the likelihood of data.
+//! [`mixing`] tests whether chains agree, [`equilibrium()`] whether Gibbs sampling of a machine forgets its start, and
+//! [`verify()`] compares the moments of the sampler with enumeration.
 
 mod chains;
 mod conditional;

@@ -1,10 +1,11 @@
-//! Principal components: a plane in which data and samples can be seen together.
+//! Principal components of data, to plot data and samples in one plane.
 
 use super::quality::visible;
+use crate::machine::{Iteration, principal};
 use crate::{Error, Key, Machine, Real, Result, States};
 use ndarray::{Array2, Axis};
 
-/// Principal components of data, and where samples fall in them.
+/// Principal components of data.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pca {
     /// Mean of the data.
@@ -21,34 +22,27 @@ impl Pca {
     /// # Errors
     /// Fewer than two rows, or more components than columns.
     pub fn new<T: Real>(machine: &Machine<T>, data: &States<T>, k: usize) -> Result<Self> {
-        let x = visible(machine, data)?;
+        Self::of_rows(&visible(machine, data)?, k)
+    }
+
+    /// The first `k` components of the rows of a matrix.
+    ///
+    /// # Errors
+    /// Fewer than two rows, or more components than columns.
+    pub fn of_rows(x: &Array2<f64>, k: usize) -> Result<Self> {
         let (rows, n) = x.dim();
         if rows < 2 || k > n || k == 0 {
             return Err(Error::shape("components", format!("1 to {n}, from at least 2 rows"), k));
         }
         let mean = x.mean_axis(Axis(0)).expect("rows");
         let x = x - &mean;
-        // More directions than wanted make the wanted ones converge fast; a fixed start makes the result repeatable.
-        let width = (k + 6).min(n);
-        let mut q = Array2::from_shape_fn((n, width), |(i, j)| {
+        // Additional directions speed up the convergence; a fixed start makes the result reproducible.
+        let start = Array2::from_shape_fn((n, (k + 6).min(n)), |(i, j)| {
             let hash = Key { seed: 0x9ca, purpose: 0, block: j as u32, sweep: i as u64 }.hash();
             (hash >> 11) as f64 / (1u64 << 53) as f64 - 0.5
         });
-        orthonormalise(&mut q);
-        let mut variances = vec![0.0; width];
-        for _ in 0..500 {
-            let mut next = x.t().dot(&x.dot(&q)) / rows as f64;
-            let lengths: Vec<f64> = next.columns().into_iter().map(|c| c.dot(&c).sqrt()).collect();
-            orthonormalise(&mut next);
-            q = next;
-            let change = (0..k)
-                .map(|j| (lengths[j] - variances[j]).abs() / lengths[0].max(1e-300))
-                .fold(0.0, f64::max);
-            variances = lengths;
-            if change < 1e-13 {
-                break;
-            }
-        }
+        let until = Iteration { rounds: 500, tolerance: 1e-13, wanted: k, vanishing: 0.0 };
+        let (_, q) = principal(&x, &vec![1.0; rows], start, until);
         let mut components = q.t().select(Axis(0), &(0..k).collect::<Vec<_>>());
         for mut row in components.rows_mut() {
             // The sign is free: the largest entry is positive.
@@ -66,25 +60,17 @@ impl Pca {
     /// # Errors
     /// When the states are not of the machine the components came from.
     pub fn project<T: Real>(&self, machine: &Machine<T>, states: &States<T>) -> Result<Array2<f64>> {
-        let x = visible(machine, states)?;
+        self.project_rows(&visible(machine, states)?)
+    }
+
+    /// Coordinates of the rows of a matrix: a column per component.
+    ///
+    /// # Errors
+    /// Another number of columns.
+    pub fn project_rows(&self, x: &Array2<f64>) -> Result<Array2<f64>> {
         if x.ncols() != self.mean.len() {
             return Err(Error::shape("columns", self.mean.len(), x.ncols()));
         }
-        Ok((x - ndarray::aview1(&self.mean)).dot(&self.components.t()))
-    }
-}
-
-/// Gram–Schmidt, twice for the sake of rounding.
-fn orthonormalise(q: &mut Array2<f64>) {
-    for j in 0..q.ncols() {
-        for _ in 0..2 {
-            for i in 0..j {
-                let (a, b) = (q.column(i).to_owned(), q.column(j).to_owned());
-                let overlap = a.dot(&b);
-                q.column_mut(j).scaled_add(-overlap, &a);
-            }
-        }
-        let norm = q.column(j).dot(&q.column(j)).sqrt();
-        q.column_mut(j).mapv_inplace(|x| if norm > 0.0 { x / norm } else { 0.0 });
+        Ok((x - &ndarray::aview1(&self.mean)).dot(&self.components.t()))
     }
 }

@@ -1,9 +1,8 @@
-//! Pseudo-likelihood: every visible unit given all others, exactly.
+//! Pseudo-likelihood: the conditional of every visible unit given all others.
 
 use crate::machine::Given;
 use crate::units::Form;
-use crate::{Error, Kind, Layer, Machine, Real, Result, Role, States};
-use ndarray::Array2;
+use crate::{Error, Layer, Machine, Real, Result, Role, States};
 use rayon::prelude::*;
 
 /// Nats below the largest value at which a density counts as zero.
@@ -12,9 +11,9 @@ const NEGLIGIBLE: f64 = 45.0;
 /// $\sum_i \ln p(v_i\mid v_{-i})$ of each row, over all visible units, with the hidden layers traced out.
 ///
 /// With $g(a) = e^{-F(v^{i\to a})}$ the conditional is $g(v_i)/\sum_a g(a)$: a sum over all states of the unit, over as
-/// many counts as matter for Poisson units, and an integral for real ones (in closed form where no hidden unit
-/// sees them, by Simpson's rule otherwise). Nothing is sampled. A soft bit is set against 1 − v_i, as scikit-learn does:
-/// $g(v_i)/(g(v_i) + g(1-v_i))$, which is no probability.
+/// many counts as matter for Poisson units, and an integral for real ones (in closed form without hidden neighbours, by
+/// Simpson's rule otherwise). Nothing is sampled. A soft bit is compared with 1 − v_i, as in scikit-learn:
+/// $g(v_i)/(g(v_i) + g(1-v_i))$, which is not a probability.
 ///
 /// # Errors
 /// [`Error::Undefined`] when the hidden layers are not independent given the visible ones.
@@ -25,20 +24,20 @@ pub fn pseudo_log_likelihood<T: Real>(machine: &Machine<T>, data: &States<T>) ->
         return Err(Error::Undefined { what: "the pseudo-likelihood", why });
     }
     let machine: Machine<f64> = machine.cast();
-    let rows = Rows::new(&machine, data)?;
+    let rows = Conditionals::new(&machine, data)?;
     (0..data.rows()).into_par_iter().map(|r| Ok(rows.row(r))).collect()
 }
 
-struct Rows<'m> {
+struct Conditionals<'m> {
     machine: &'m Machine<f64>,
     given: Given,
-    /// For each layer, the hidden layers that see it, with weights whose rows belong to the visible columns.
-    seen_by: Vec<Vec<(usize, Array2<f64>)>>,
+    /// For each layer, the hidden layers coupled to it.
+    hidden: Vec<Vec<usize>>,
     /// One-unit layers.
     units: Vec<Vec<Layer<f64>>>,
 }
 
-impl<'m> Rows<'m> {
+impl<'m> Conditionals<'m> {
     fn new<T: Real>(machine: &'m Machine<f64>, data: &States<T>) -> Result<Self> {
         for l in (0..machine.len()).filter(|&l| machine.role(l) != Role::Hidden) {
             let (layer, x) = (machine.layer(l).cast::<T>(), data.layer(l)?);
@@ -47,22 +46,14 @@ impl<'m> Rows<'m> {
                 _ => layer.check_batch(x)?,
             }
         }
-        let seen_by = |l: usize| {
-            let from = |h: usize| {
-                let c = &machine.couplings()[machine.coupling_between(l, h)?];
-                let w = if c.ends().0 == l {
-                    c.w().clone()
-                } else {
-                    c.w().t().as_standard_layout().into_owned()
-                };
-                Some((h, w))
-            };
-            machine.with_role(Role::Hidden).filter_map(from).collect()
+        let hidden = |l: usize| {
+            let coupled = |&h: &usize| machine.coupling_between(l, h).is_some();
+            machine.with_role(Role::Hidden).filter(coupled).collect()
         };
-        let seen_by = (0..machine.len()).map(seen_by).collect();
+        let hidden = (0..machine.len()).map(hidden).collect();
         let units = |l: usize| (0..machine.layer(l).len()).map(|i| machine.layer(l).unit(i)).collect();
         let units = (0..machine.len()).map(units).collect();
-        Ok(Self { machine, given: Given::new(machine, data)?, seen_by, units })
+        Ok(Self { machine, given: Given::new(machine, data)?, hidden, units })
     }
 
     fn row(&self, r: usize) -> f64 {
@@ -81,10 +72,10 @@ impl<'m> Rows<'m> {
         let c = kind.columns();
         let x = self.given.values[l].as_ref().expect("visible layers are held")[[r, i]];
         let field: Vec<f64> = (i * c..(i + 1) * c).map(|j| self.given.inputs[l][[r, j]]).collect();
-        if self.seen_by[l].is_empty() && kind.allows(x) {
+        if self.hidden[l].is_empty() && kind.allows(x) {
             return layer.log_density(&field, x);
         }
-        let hidden = HiddenPart::new(self, r, l, i * c, kind, x);
+        let hidden = HiddenPart::new(self, r, l, i * c, x);
         let mut scratch = Vec::new();
         let mut log_g = |a: f64| layer.log_factor(&field, a) + hidden.cgf(a, &mut scratch);
         let at_x = log_g(x);
@@ -100,37 +91,42 @@ impl<'m> Rows<'m> {
 
 /// Γ of the hidden layers as a function of one visible unit.
 struct HiddenPart<'r> {
-    layers: Vec<(&'r Layer<f64>, &'r Array2<f64>, Vec<f64>)>,
+    machine: &'r Machine<f64>,
+    /// Hidden layers and their inputs without the unit.
+    layers: Vec<(usize, Vec<f64>)>,
+    l: usize,
     first: usize,
-    kind: Kind,
 }
 
 impl<'r> HiddenPart<'r> {
-    fn new(rows: &'r Rows<'_>, r: usize, l: usize, first: usize, kind: Kind, x: f64) -> Self {
-        let layers = rows.seen_by[l].iter().map(|(h, w)| {
-            let mut without = rows.given.inputs[*h].row(r).to_vec();
-            add(w, first, kind, x, -1.0, &mut without);
-            (rows.machine.layer(*h), w, without)
-        });
-        Self { layers: layers.collect(), first, kind }
+    /// For the unit of layer `l` whose columns begin at `first`, with the value `x` in row `r`.
+    fn new(c: &Conditionals<'r>, r: usize, l: usize, first: usize, x: f64) -> Self {
+        let mut out = Self { machine: c.machine, layers: Vec::new(), l, first };
+        for &h in &c.hidden[l] {
+            let mut without = c.given.inputs[h].row(r).to_vec();
+            out.add(h, x, -1.0, &mut without);
+            out.layers.push((h, without));
+        }
+        out
     }
 
     fn cgf(&self, a: f64, scratch: &mut Vec<f64>) -> f64 {
         let mut sum = 0.0;
-        for (layer, w, without) in &self.layers {
+        for (h, without) in &self.layers {
             let mut inputs = without.clone();
-            add(w, self.first, self.kind, a, 1.0, &mut inputs);
+            self.add(*h, a, 1.0, &mut inputs);
             scratch.resize(inputs.len(), 0.0);
-            sum += layer.cgf_row(&inputs, scratch);
+            sum += self.machine.layer(*h).cgf_row(&inputs, scratch);
         }
         sum
     }
-}
 
-/// Adds what the unit at column `first` sends when it has the value `x`.
-fn add(w: &Array2<f64>, first: usize, kind: Kind, x: f64, sign: f64, inputs: &mut [f64]) {
-    let (row, x) = kind.dense(first, x);
-    inputs.iter_mut().zip(w.row(row)).for_each(|(i, w)| *i += sign * x * w);
+    /// Adds the input of layer `h` from the unit at the value `x`.
+    fn add(&self, h: usize, x: f64, sign: f64, inputs: &mut [f64]) {
+        let (column, x) = self.machine.layer(self.l).kind().dense(self.first, x);
+        let w = self.machine.weights_of(self.l, column, h).expect("coupled layers");
+        inputs.iter_mut().zip(w).for_each(|(i, w)| *i += sign * x * w);
+    }
 }
 
 fn log_sum(x: impl Iterator<Item = f64>) -> f64 {

@@ -1,4 +1,4 @@
-//! Do samples look like the data? Neighbours, moments, copies of training rows.
+//! Quality of samples: nearest neighbours, moments, copies of training rows.
 
 use crate::{Error, Machine, Real, Result, Role, States};
 use ndarray::{Array2, ArrayView1, Axis};
@@ -30,7 +30,7 @@ pub struct Adversarial {
 }
 
 impl Adversarial {
-    /// The mean of both: above ½ when samples are unlike the data, below when they are too alike.
+    /// The mean of both: above ½ when samples are unlike the data, below when they copy it.
     pub fn accuracy(&self) -> f64 {
         0.5 * (self.truth + self.synthetic)
     }
@@ -94,7 +94,7 @@ fn nearest(a: &Array2<f64>, b: &Array2<f64>, same: bool) -> Vec<f64> {
     parts.concat()
 }
 
-/// How moments of the samples compare with those of the data.
+/// Agreement of the moments of samples with those of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MomentMatch {
     /// Correlation between the two lists of moments.

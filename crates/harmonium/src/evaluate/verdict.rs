@@ -1,10 +1,10 @@
-//! Weighing the evidence on ln Z: agreement of both sides, the ladder, the probes.
+//! The verdict on ln Z: agreement of both sides, replica exchange, probes.
 
 use super::log_z::{Estimate, Ladder, LogZParams};
 use crate::partition::{Bound, Cost, Interval, LogZ, Method, Verdict, survey::Probe};
 use crate::{Error, Result};
 
-/// All measurements of one estimate.
+/// All measurements of an estimate.
 pub(super) struct Evidence {
     pub(super) forward: LogZ,
     /// Variance of the forward log-weights.
@@ -20,23 +20,23 @@ pub(super) struct Evidence {
 
 /// Standard errors that count as agreement.
 const SIGMAS: f64 = 3.0;
-/// Nats that count as agreement whatever the standard errors: what evaluates of likelihoods do not resolve.
+/// Difference in nats that counts as agreement whatever the standard errors.
 const SLACK: f64 = 0.1;
 /// Largest standard error of a converged value.
 const STD_ERR_MOST: f64 = 0.5;
-/// Half width of a 95 % interval in standard errors, with a little for estimated standard errors.
+/// Half width of a 95 % interval in standard errors, slightly widened because standard errors are themselves estimated.
 const Z95: f64 = 2.1;
 /// R-hat of the whole ensemble of ladders between earlier and later rounds, for a converged value.
 const DRIFT_MOST: f64 = 1.1;
-/// R-hat of single ladders. They start from weighted states of the whole ensemble, so that a ladder need not have
-/// forgotten its own start; but it must have moved.
+/// R-hat of single ladders. They start from weighted states of the whole ensemble, so a ladder need not have forgotten
+/// its own start, but it must have moved.
 const R_HAT_MOST: f64 = 2.0;
 /// R-hat of single ladders at which the replica exchange stops.
 pub(super) const R_HAT_AIM: f64 = 1.1;
-/// Runs down from probes that may stand above: one of a few dozen stands for a region of a few per cent, which does not
-/// matter for ln Z, and a row of data may lie where the machine has next to no probability.
+/// Number of probes allowed far above the estimate: one of a few dozen represents a region of a few per cent, which
+/// does not matter for ln Z, and a row of data may have negligible probability under the machine.
 const STRAY: usize = 1;
-/// Nats by which not even one may.
+/// Nats above the estimate that not even one probe may exceed.
 const FAR_ABOVE: f64 = 5.0;
 const ACCEPTANCE_LEAST: f64 = 0.1;
 
@@ -59,18 +59,19 @@ pub(super) fn check(params: &LogZParams) -> Result<()> {
 }
 
 /// The estimate with its verdict; `sweeps` is all the work done.
-pub(super) fn weigh(e: Evidence, sweeps: f64) -> Estimate {
-    let faults = faults(&e);
+pub(super) fn decide(e: Evidence, sweeps: f64) -> Estimate {
+    let failed_checks = failed_checks(&e);
     let (f, r) = (&e.forward, &e.reverse);
     // The two sides are biased against each other; weighing them by their precision cancels most of it.
     let weight = |z: &LogZ| 1.0 / (z.std_err * z.std_err).max(1e-12);
     let (a, b) = (weight(f), weight(r));
     let value = (a * f.value + b * r.value) / (a + b);
     let cost = Cost { sweeps, ..f.cost };
-    // The runs down start from states that descend from the runs up: their errors may be the same ones and are added as
-    // if they were. Where the sides are not known to agree, their distance is an error too.
+    // The runs down start from descendants of the runs up, so their errors may be fully correlated and are added as
+    // such. Where the sides are not known to agree, their distance counts as an error too.
     let std_err = (a * f.std_err + b * r.std_err) / (a + b);
-    let std_err = if faults.is_empty() { std_err } else { std_err.hypot(0.5 * (f.value - r.value)) };
+    let std_err =
+        if failed_checks.is_empty() { std_err } else { std_err.hypot(0.5 * (f.value - r.value)) };
     let log_z = LogZ {
         value,
         std_err,
@@ -81,8 +82,8 @@ pub(super) fn weigh(e: Evidence, sweeps: f64) -> Estimate {
     };
     let side = |z: &LogZ| Interval::around(z.value, Z95 * z.std_err + 1e-9);
     let interval = side(f).hull(side(r));
-    let converged = faults.is_empty();
-    let mut reasons = if converged { merits(&e) } else { faults };
+    let converged = failed_checks.is_empty();
+    let mut reasons = if converged { passed_checks(&e) } else { failed_checks };
     if e.shortened {
         reasons.push("the time budget has shortened the schedule".into());
     }
@@ -99,7 +100,7 @@ pub(super) fn weigh(e: Evidence, sweeps: f64) -> Estimate {
     }
 }
 
-fn merits(e: &Evidence) -> Vec<String> {
+fn passed_checks(e: &Evidence) -> Vec<String> {
     vec![
         format!("AIS and reverse AIS differ by {:.3} nats", e.reverse.value - e.forward.value),
         format!(
@@ -116,7 +117,7 @@ fn merits(e: &Evidence) -> Vec<String> {
     ]
 }
 
-/// Whether `x` is not within `most`: what is not a number never is.
+/// Whether `x` exceeds `most` or is NaN.
 pub(super) fn above(x: f64, most: f64) -> bool {
     x.is_nan() || most.is_nan() || x > most
 }
@@ -125,8 +126,8 @@ fn least(x: &[f64]) -> f64 {
     x.iter().copied().fold(f64::INFINITY, f64::min)
 }
 
-/// Everything that speaks against the estimate.
-fn faults(e: &Evidence) -> Vec<String> {
+/// All failed checks of the estimate.
+fn failed_checks(e: &Evidence) -> Vec<String> {
     let mut out = Vec::new();
     let (f, r) = (&e.forward, &e.reverse);
     for z in [f, r] {
@@ -163,7 +164,7 @@ fn faults(e: &Evidence) -> Vec<String> {
         let a = least(&e.ladder.acceptance);
         out.push(format!("neighbouring replicas hardly exchange: smallest acceptance {a:.3}"));
     }
-    out.extend(e.probes.iter().filter_map(|p| unseen(p, f, e.variance)));
+    out.extend(e.probes.iter().filter_map(|p| missed_mode(p, f, e.variance)));
     out
 }
 
@@ -172,7 +173,7 @@ fn faults(e: &Evidence) -> Vec<String> {
 /// From equilibrium the log-weight of a run down is about normal around ln Z + V/2 with variance V, V being that of
 /// the runs up. A chain from a region that holds p of the probability but was entered by a share q of the
 /// runs up stands ln(p/q) above: far above when the region was missed.
-fn unseen(probe: &Probe, forward: &LogZ, variance: f64) -> Option<String> {
+fn missed_mode(probe: &Probe, forward: &LogZ, variance: f64) -> Option<String> {
     let allowed = 0.5 * variance + 4.0 * variance.sqrt() + 1.0 + SIGMAS * forward.std_err;
     let above = probe.log_w.iter().filter(|w| **w - forward.value > allowed).count();
     let most = probe.log_w.iter().copied().fold(f64::NEG_INFINITY, f64::max) - forward.value;
@@ -196,7 +197,7 @@ mod tests {
         LogZ { value, std_err: 0.05, ess: 60.0, bound: Bound::Central, method, cost }
     }
 
-    /// Everything as it should be, around ln Z = 10.
+    /// Evidence without faults, around ln Z = 10.
     fn good() -> Evidence {
         let mixing = Mixing { r_hat: 1.02, ess_bulk: 500.0, ess_tail: 500.0, autocorrelation: 3.0 };
         Evidence {
@@ -219,10 +220,10 @@ mod tests {
     }
 
     #[test]
-    fn good_evidence_is_certified() {
-        let e = weigh(good(), 1e6);
+    fn good_evidence_converges() {
+        let e = decide(good(), 1e6);
         assert_eq!(e.verdict, Verdict::Converged, "{:?}", e.reasons);
-        // Equal errors: the value in the middle, the error as if both sides shared it, the hull of both intervals.
+        // Equal errors: the value in the middle, fully correlated errors, the hull of both intervals.
         assert!((e.log_z.value - 10.05).abs() < 1e-9 && (e.log_z.std_err - 0.05).abs() < 1e-9);
         let Interval { lower, upper } = e.interval;
         assert!(
@@ -231,13 +232,13 @@ mod tests {
         // One stray probe does not matter, one far above or two do.
         let mut stray = good();
         stray.probes[0].log_w[3] = 15.0;
-        assert_eq!(weigh(stray, 1e6).verdict, Verdict::Converged);
+        assert_eq!(decide(stray, 1e6).verdict, Verdict::Converged);
     }
 
     #[test]
     fn every_fault_is_seen() {
         type Spoil = fn(&mut Evidence);
-        let faults: [(&str, Spoil); 12] = [
+        let failed_checks: [(&str, Spoil); 12] = [
             ("disagree", |e| e.reverse.value = 10.5),
             ("Bennett", |e| e.bennett.value = 9.4),
             ("integration", |e| e.integral.value = 11.0),
@@ -251,10 +252,10 @@ mod tests {
             ("missed", |e| e.probes[0].log_w[..2].fill(15.0)),
             ("missed", |e| e.probes[0].log_w[0] = 40.0),
         ];
-        for (word, spoil) in faults {
+        for (word, spoil) in failed_checks {
             let mut e = good();
             spoil(&mut e);
-            let e = weigh(e, 1e6);
+            let e = decide(e, 1e6);
             assert_eq!(e.verdict, Verdict::NotConverged, "{word}");
             assert!(e.reasons.iter().any(|r| r.contains(word)), "{word}: {:?}", e.reasons);
         }

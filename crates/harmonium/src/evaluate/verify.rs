@@ -1,6 +1,6 @@
-//! Does the sampler sample this machine? Its moments against enumeration, with p-values.
+//! Verification of the sampler: its moments against enumeration, with p-values.
 
-use crate::partition::Observer;
+use crate::partition::ProgressFn;
 use crate::sample::purpose;
 use crate::{Chains, Clamps, Coupling, Error, Key, Layer, Machine, Member, Real, Result, Role};
 use harmonium_kernels::Stream;
@@ -8,7 +8,7 @@ use ndarray::{Array2, Axis};
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
-/// Seconds of enumeration allowed before a part of the machine is taken instead.
+/// Longest enumeration of the whole machine, in seconds; otherwise a part of it is used.
 const PATIENCE: f64 = 1.0;
 
 /// One moment of the sampler against the exact one.
@@ -31,16 +31,17 @@ pub struct Verification {
     pub checks: Vec<Check>,
     /// Bonferroni's p-value for the worst of them: small when the sampler does not sample this machine.
     pub p_value: f64,
-    /// Units of each layer that were compared: fewer than the machine has when it was too big to enumerate.
+    /// Units of each layer that were compared: fewer than the machine has if it was too large to enumerate.
     pub units: Vec<usize>,
-    /// Whether a part of the machine stood for the whole.
+    /// Whether only a part of the machine was compared.
     pub partial: bool,
 }
 
 /// Sweeps `chains` independent chains `sweeps` times and compares the means of all units and of all coupled pairs with
 /// enumeration. A machine too big for that is cut down to random units, with their own parameters and weights.
 ///
-/// Chains that mix slowly fail as a wrong sampler does: both mean that samples are not those of the machine.
+/// Slowly mixing chains fail the test just as a wrong sampler does: in both cases the samples are not those of the
+/// machine.
 ///
 /// # Errors
 /// Fewer than 100 chains, a machine that cannot be normalised or is conditional.
@@ -49,7 +50,7 @@ pub fn verify<T: Real>(
     chains: usize,
     sweeps: usize,
     seed: u64,
-    observer: &mut Observer<'_>,
+    observer: &mut ProgressFn<'_>,
 ) -> Result<Verification> {
     if chains < 100 {
         return Err(Error::value("chains", "at least 100, so that means are normal", chains));
@@ -65,7 +66,7 @@ pub fn verify<T: Real>(
     let mut run = Chains::independent(&part, chains, seed, purpose::EVALUATE)?;
     for k in 0..sweeps {
         run.sweep(&part.at(1.0), &Clamps::none(&part), 1)?;
-        crate::partition::tell(observer, "verifying", k + 1, sweeps)?;
+        crate::partition::report_progress(observer, "verifying", k + 1, sweeps)?;
     }
     let dense: Vec<Array2<f64>> = (0..part.len())
         .map(|l| Ok(part.layer(l).dense(run.states().layer(l)?).mapv(Real::f64)))
@@ -97,8 +98,8 @@ fn check(what: String, exact: f64, values: impl Iterator<Item = f64>) -> Check {
     let values: Vec<f64> = values.collect();
     let n = values.len() as f64;
     let sampled = values.iter().sum::<f64>() / n;
-    // Around the exact mean: a unit that never moved would otherwise have no spread at all. One pseudo-observation a
-    // typical distance away keeps moments that are nearly certain from raising alarms over a single event.
+    // Around the exact mean: a unit that never moved would otherwise have no spread at all. One pseudo-observation at a
+    // typical distance keeps a single event from failing the test of a nearly deterministic moment.
     let square = values.iter().map(|x| (x - exact).powi(2)).sum::<f64>() + exact.abs().clamp(1e-6, 1.0);
     let z = (sampled - exact) * n / square.sqrt();
     Check { what, exact, sampled, p_value: libm::erfc(z.abs() / std::f64::consts::SQRT_2) }

@@ -10,10 +10,10 @@ use crate::{Error, Key, Machine, Result, States};
 use ndarray::Array2;
 use rayon::prelude::*;
 
-/// The probabilities of all states of the walked layers; the others follow from their conditionals.
+/// The probabilities of all states of the walked layers; the others are drawn given these.
 pub(crate) struct Draws {
     machine: Machine<f64>,
-    /// The machine that is walked, where Gaussian units that are coupled to each other are independent in it.
+    /// The machine that is walked, in coordinates that make coupled Gaussian units independent.
     decoupled: Option<Decoupled<f64>>,
     plan: Plan,
     /// States of each unit that moves, in the order of [`Problem::moving`].
@@ -24,7 +24,7 @@ pub(crate) struct Draws {
 }
 
 impl Draws {
-    /// Seconds that it takes to weigh all states; `None` where no finite set of states can be walked.
+    /// Estimated seconds to compute the weights of all states; `None` where they are not finitely many.
     pub(crate) fn seconds(machine: &Machine<f64>) -> Result<Option<f64>> {
         let decoupled = machine.decoupled(|_| true);
         let machine = decoupled.as_ref().map_or(machine, |d| &d.machine);
@@ -35,7 +35,7 @@ impl Draws {
         }
     }
 
-    /// Weighs all states of a machine, all layers being free, as [`seconds`](Self::seconds) allows.
+    /// Computes the weights of all states of a machine for which [`seconds`](Self::seconds) gives a time.
     pub(crate) fn new(machine: Machine<f64>) -> Result<Self> {
         let decoupled = machine.decoupled(|_| true);
         let walked = decoupled.as_ref().map_or(&machine, |d| &d.machine);
@@ -65,7 +65,7 @@ impl Draws {
     /// layers are drawn given them from the streams of `key`.
     ///
     /// # Errors
-    /// None but broken invariants.
+    /// Only for broken invariants.
     pub(crate) fn draw(&self, uniforms: &[f64], key: Key) -> Result<States<f64>> {
         let total = self.upto.last().copied().unwrap_or(1.0);
         let walked: Vec<_> = self.plan.walked.iter().collect();
@@ -117,7 +117,7 @@ impl Draws {
     }
 }
 
-/// Quadrature nodes are no states.
+/// Quadrature nodes are not states.
 fn is_finite(machine: &Machine<f64>, plan: &Plan) -> bool {
     plan.walked.iter().all(|&(l, _)| machine.layer(l).kind().form() != Form::Reals)
 }

@@ -1,4 +1,4 @@
-//! Rows with missing entries: the missing units are summed over, as the hidden ones are.
+//! Rows with missing entries: missing units are summed over like hidden ones.
 
 use super::gaussian::integrated;
 use super::{Exact, Moments};
@@ -6,7 +6,7 @@ use crate::machine::{Known, Pattern, Rest};
 use crate::{Bits, Error, Machine, Real, Result, Role, States};
 use rayon::prelude::*;
 
-/// What is known of each layer of data: hidden layers are not, and visible ones where `known` says so.
+/// The known units of each layer: none of hidden layers, of visible ones those in `known`.
 fn of_data<'a, T: Real>(
     machine: &Machine<f64>,
     v: &States<T>,
@@ -34,15 +34,15 @@ fn full(bits: &Bits, r: usize) -> bool {
     (0..bits.cols()).all(|j| bits.get(r, j))
 }
 
-/// The rows of which nothing is missing.
+/// The rows without missing entries.
 pub fn whole_rows(rows: usize, known: &[Option<Bits>]) -> Vec<usize> {
     (0..rows).filter(|&r| known.iter().flatten().all(|bits| full(bits, r))).collect()
 }
 
 impl Exact {
     /// $F(v_K) = -\ln\sum_{v_M,h}\nu e^{-\beta E}$ of each row, with the known entries $v_K$ given and the missing ones
-    /// $v_M$ summed (or integrated) over like hidden units, so that $p(v_K) = e^{-F(v_K)}/Z$. `known` says for each layer
-    /// which entries are known, all where it says nothing.
+    /// $v_M$ summed (or integrated) over like hidden units, so that $p(v_K) = e^{-F(v_K)}/Z$. `known` has the mask of
+    /// known entries for each layer; `None` means all.
     ///
     /// Of hidden and missing units the cheaper set is walked and the other traced out; Gaussian units that are coupled to
     /// each other are integrated in closed form.
@@ -68,7 +68,8 @@ impl Exact {
         Ok(self.free_energy_known(v, known)?.into_iter().zip(log_z).map(|(f, z)| -f - z).collect())
     }
 
-    /// [`free_energy_known`](Self::free_energy_known) of the rows whose sums are short enough for all rows to be as long.
+    /// [`free_energy_known`](Self::free_energy_known) of the rows whose sums are cheap: if every row cost as much, the
+    /// total would stay within the limit.
     pub(crate) fn free_energy_where_cheap<T: Real>(
         &self,
         v: &States<T>,
@@ -89,7 +90,7 @@ impl Exact {
         })
     }
 
-    /// $\langle x\rangle$ of the free units of each row given what is known of it, where the sums are short enough.
+    /// $\langle x\rangle$ of the free units of each row given its known entries, where the sums are cheap.
     pub(crate) fn moments_where_cheap<T: Real>(
         &self,
         v: &States<T>,
@@ -107,7 +108,8 @@ impl Exact {
         })
     }
 
-    /// `f` of the rest of each row, where the `seconds` that it takes are few enough for all rows to take as many.
+    /// `f` of the machine of the free units of each row, where the limit would allow every row the `seconds` that it
+    /// takes.
     fn where_cheap<T: Real, R: Send>(
         &self,
         v: &States<T>,

@@ -5,8 +5,8 @@ use crate::units::Square;
 use crate::{Coupling, Machine, Member, Result};
 use ndarray::{Array1, Array2};
 
-/// The machine without the Gaussian layers that enumeration could not trace out (they have lateral couplings, or are coupled
-/// to other units without bound), and the logarithm of what they contribute besides; `None` when nothing is left.
+/// The machine without the Gaussian layers that enumeration could not trace out (they have lateral couplings, or are
+/// coupled to other units without bound), and the logarithm of the constant factor; `None` when nothing is left.
 ///
 /// With the precision $A = \operatorname{diag}\gamma - U$ of such a layer, and what it receives as $b = \theta + \sum_o Wx_o$,
 ///
@@ -16,7 +16,7 @@ use ndarray::{Array1, Array2};
 /// have no parameter for the square of a unit.
 pub(super) fn integrated(mut machine: Machine<f64>, beta: f64) -> Result<(Option<Machine<f64>>, f64)> {
     let mut constant = 0.0;
-    while let Some(l) = (0..machine.len()).find(|&l| should_go(&machine, l)) {
+    while let Some(l) = (0..machine.len()).find(|&l| can_be_integrated(&machine, l)) {
         let Some((rest, part)) = without(&machine, l, beta)? else { break };
         constant += part;
         match rest {
@@ -31,7 +31,7 @@ fn neighbours(machine: &Machine<f64>, l: usize) -> Vec<usize> {
     machine.couplings().iter().filter_map(|c| c.other(l)).filter(|&o| o != l).collect()
 }
 
-fn should_go(machine: &Machine<f64>, l: usize) -> bool {
+fn can_be_integrated(machine: &Machine<f64>, l: usize) -> bool {
     let kind = |l: usize| machine.layer(l).kind();
     let near = neighbours(machine, l);
     kind(l).is_normal()
@@ -39,7 +39,7 @@ fn should_go(machine: &Machine<f64>, l: usize) -> bool {
         && near.iter().all(|&o| kind(o).square() != Square::Absent)
 }
 
-/// The machine without layer `l`; `None` when a real unit would be left without a positive γ, as far as can be shown.
+/// The machine without layer `l`; `None` unless every real unit is known to keep a positive γ.
 #[allow(clippy::type_complexity)]
 fn without(machine: &Machine<f64>, l: usize, beta: f64) -> Result<Option<(Option<Machine<f64>>, f64)>> {
     let layer = machine.layer(l);

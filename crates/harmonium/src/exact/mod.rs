@@ -1,9 +1,8 @@
 //! Exact answers by enumeration: ln Z, moments, probabilities, likelihood and its gradient.
 //!
-//! A set of layers is walked through all its states, in Gray-code order so that a step costs one row of
-//! weights; the layers that are independent given these are traced out analytically, real units included.
-//! Nothing is tabulated. What is clamped is walked too, with a single state per unit: both phases of
-//! learning are one program.
+//! A set of layers is walked through all its states, in Gray-code order so that a step costs one row of weights; the
+//! layers that are independent given these are traced out analytically, real units included. Nothing is tabulated.
+//! Clamped units are walked too, with a single state each, so both phases of learning run the same code.
 
 mod binary;
 mod draws;
@@ -50,7 +49,7 @@ pub struct Moments {
     pub second: Option<Array2<f64>>,
 }
 
-/// What a walk found.
+/// The result of a walk.
 struct Answer {
     log_z: f64,
     /// Where they were asked for.
@@ -77,7 +76,7 @@ impl Exact {
         Self { beta, ..self }
     }
 
-    /// However long it takes.
+    /// Without a limit on the estimated time.
     #[must_use]
     pub fn forced(self) -> Self {
         self.within(f64::INFINITY)
@@ -89,8 +88,8 @@ impl Exact {
         Self { patience: seconds, ..self }
     }
 
-    /// Number of states that [`log_z`](Self::log_z) walks and the estimated time in seconds, on one thread: what is chosen
-    /// by it must not depend on how many there are.
+    /// Number of states that [`log_z`](Self::log_z) walks and the estimated time in seconds, on one thread, so that
+    /// choices based on it do not depend on the number of threads.
     ///
     /// # Errors
     /// When the machine cannot be normalised.
@@ -110,8 +109,8 @@ impl Exact {
         vec![None; self.machine.len()]
     }
 
-    /// The machine that is walked when nothing but `fixed` is held: Gaussian units that are coupled to each other are
-    /// independent in other coordinates.
+    /// The machine that is walked when only `fixed` is clamped, in coordinates that make coupled Gaussian units
+    /// independent.
     fn decoupled(&self, fixed: &[Option<Vec<f64>>]) -> Option<Decoupled<f64>> {
         self.machine.decoupled(|l| fixed[l].is_none())
     }
@@ -169,7 +168,7 @@ impl Exact {
     /// ln Z(row) and moments with the layers held in `states` clamped to each row in turn.
     fn clamped<T: Real>(&self, states: &States<T>, want: Want) -> Result<Vec<Answer>> {
         let fixed = self.rows(states)?;
-        // The first row decides whether it is too much, before threads start.
+        // The cost of the first row decides whether to refuse, before threads start.
         fixed.first().map_or(Ok(()), |f| {
             let (states, seconds) = self.cost_given(f)?;
             let (states, seconds) = (states * fixed.len() as f64, seconds * fixed.len() as f64);

@@ -86,7 +86,7 @@ impl Sum {
     }
 
     /// Makes `max` at least `log_w` and returns `e^{log_w − max}`.
-    fn weigh(&mut self, log_w: f64) -> f64 {
+    fn relative_weight(&mut self, log_w: f64) -> f64 {
         if log_w > self.max {
             self.rescale((self.max - log_w).exp());
             self.max = log_w;
@@ -107,7 +107,7 @@ impl Sum {
         if part.total == 0.0 {
             return;
         }
-        let by = self.weigh(part.max);
+        let by = self.relative_weight(part.max);
         part.rescale(by);
         self.total += part.total;
         let lists = [&mut self.first, &mut self.variance].into_iter().chain(&mut self.stats).flatten();
@@ -120,13 +120,13 @@ impl Sum {
         let inner = &p.moving[held..];
         let mut gray = Gray::new(inner.iter().map(|&u| p.units[u].nodes.len()).collect());
         let mut runner = Runner::new(p, p.digits(block, held));
-        // A block of few states, as one whose units have many each, needs no room for more.
+        // A block of few states needs no room for a full chunk.
         let states = inner.iter().fold(1usize, |n, &u| n.saturating_mul(p.units[u].nodes.len()));
         let mut chunk = Chunk::new(p, states.min(CHUNK));
         let mut since = 0;
         loop {
             if self.want == Want::LogZ {
-                let weight = self.weigh(runner.log_weight());
+                let weight = self.relative_weight(runner.log_weight());
                 self.total += weight;
             } else {
                 chunk.push(&mut runner);
@@ -152,7 +152,7 @@ impl Sum {
         let n = chunk.len;
         let ww = p.cross.nrows();
         let top = chunk.log_w[..n].iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        self.weigh(top);
+        self.relative_weight(top);
         let mut weighted = Array2::zeros((n, self.gram.nrows()));
         for r in 0..n {
             let wt = (chunk.log_w[r] - self.max).exp();

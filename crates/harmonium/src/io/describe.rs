@@ -1,4 +1,4 @@
-//! What a model file says of itself: layers, couplings, precision, provenance.
+//! The description in a model file: layers, couplings, precision, provenance.
 
 use super::{FORMAT, MAX_LAYERS, VERSION};
 use crate::container::{self, Checked, Dtype};
@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Where a machine comes from. The library's version is added when a file is written.
+/// The origin of a machine. The library's version is added when a file is written.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Provenance {
-    /// Version of the library that wrote the file; whatever is given here is replaced then.
+    /// Version of the library that wrote the file; overwritten when a file is written.
     #[serde(default)]
     pub library: String,
     /// Seed of the training, if one was used.
@@ -48,9 +48,9 @@ impl Precision {
 pub struct LayerInfo {
     /// Name, unique in the machine.
     pub name: String,
-    /// Who sets its states.
+    /// Its role.
     pub role: Role,
-    /// What its units are.
+    /// The kind of its units.
     pub kind: Kind,
     /// Number of units.
     pub units: usize,
@@ -68,7 +68,7 @@ pub struct CouplingInfo {
     pub mask: bool,
 }
 
-/// What a model file says of itself.
+/// The description in a model file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Description {
     /// Version of the format.
@@ -79,7 +79,7 @@ pub struct Description {
     pub layers: Vec<LayerInfo>,
     /// The couplings.
     pub couplings: Vec<CouplingInfo>,
-    /// Where the machine comes from.
+    /// The origin of the machine.
     pub provenance: Provenance,
 }
 
@@ -156,7 +156,8 @@ impl Description {
         entries.map(|(key, text)| (key.into(), text)).into()
     }
 
-    /// Types and shapes of all arrays by name. A hostile description is refused before it can ask for much.
+    /// Types and shapes of all arrays by name. A malicious description is refused before it can cause large
+    /// allocations.
     pub(super) fn arrays(&self) -> Checked<BTreeMap<String, (Dtype, Vec<usize>)>> {
         if self.layers.len() > MAX_LAYERS {
             let n = self.layers.len();

@@ -10,5 +10,5 @@ pub use describe::{CouplingInfo, Description, LayerInfo, Precision, Provenance, 
 const FORMAT: &str = "harmonium model";
 /// Newest version that is read, and the one that is written.
 const VERSION: u32 = 1;
-/// Most layers of a file: a bound on what a hostile one can ask for, far above any machine in use.
+/// Most layers of a file: a bound on the memory a malicious file can demand, far above any machine in use.
 const MAX_LAYERS: usize = 255;

@@ -1,4 +1,4 @@
-//! Reading a machine from a model file: what does not fit its description is refused.
+//! Reading a machine from a model file: arrays that do not match its description are refused.
 
 use super::describe::{CouplingInfo, Description, LayerInfo};
 use crate::container::{self, Array, Checked, Dtype, Reader};
@@ -10,8 +10,8 @@ impl<T: Real> Machine<T> {
     /// Reads a model file, of either precision: bit for bit when it is `T`'s, else rounded.
     ///
     /// # Errors
-    /// [`Error::Io`] when the file cannot be read; [`Error::Format`] when it is damaged, of a newer version,
-    /// or no machine.
+    /// [`Error::Io`] when the file cannot be read; [`Error::Format`] when it is damaged, of a newer version, or not a
+    /// machine.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         parse(&container::read(path)?).map_err(|why| Error::format(path, why))

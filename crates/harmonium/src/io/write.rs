@@ -61,7 +61,7 @@ impl<T: Real> Machine<T> {
         for c in self.couplings() {
             let [a, b] = [c.ends().0, c.ends().1].map(|l| self.members()[l].name.as_str());
             let mut name = format!("{a}-{b}");
-            // Layers `a-b` and `c`, `a` and `b-c`: hyphens in names can make two couplings sound alike.
+            // Layers `a-b` and `c`, `a` and `b-c`: with hyphens in names, two couplings can have the same name.
             while couplings.iter().any(|other| other.name == name) {
                 name.push('~');
             }

@@ -26,7 +26,7 @@ impl<T> Coupling<T> {
     }
 }
 
-/// Tables follow from the weights.
+/// Tables are computed from the weights, so they need no comparison.
 impl<T: PartialEq> PartialEq for Coupling<T> {
     fn eq(&self, other: &Self) -> bool {
         (self.ends(), &self.mask) == (other.ends(), &other.mask) && self.w == other.w
@@ -76,7 +76,7 @@ impl<T: Real> Coupling<T> {
     pub fn w(&self) -> &Array2<T> {
         &self.w
     }
-    /// The weights, to be changed. Call [`apply_mask`](Self::apply_mask) afterwards.
+    /// The weights for writing. Call [`apply_mask`](Self::apply_mask) afterwards.
     pub fn w_mut(&mut self) -> &mut Array2<T> {
         self.tables.invalidate();
         &mut self.w

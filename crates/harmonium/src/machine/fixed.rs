@@ -9,8 +9,8 @@ use ndarray::Array2;
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
-/// Fewest weights for which tables pay. Below, sampling is quick anyway, and small machines are the ones
-/// whose samples are held against exact enumeration: they get their weights unrounded.
+/// Fewest weights for which tables pay off. Smaller machines are fast to sample anyway, and their samples are compared
+/// with exact enumeration, so their weights are not rounded.
 const MIN_WEIGHTS: usize = 4096;
 
 fn side<T: Real>(layer: &Layer<T>) -> Option<fixed::Side> {
@@ -23,9 +23,9 @@ fn side<T: Real>(layer: &Layer<T>) -> Option<fixed::Side> {
     }
 }
 
-/// The weights of a coupling as sampling wants them: there are such tables for single precision with bits or codes at both
-/// ends. They belong to the coupling, which makes them when it is first sampled and drops them when a weight may change; an
-/// update, which writes all weights, takes them out and brings them back rewritten. Copies start empty.
+/// The weights of a coupling in the form that sampling uses: tables exist in single precision with bits or codes at
+/// both ends. They belong to the coupling, which makes them when it is first sampled and drops them when a weight may
+/// change; an update, which writes all weights, takes them out and brings them back rewritten. Copies start empty.
 #[derive(Debug, Default)]
 pub(super) struct Tables {
     ready: OnceLock<Option<fixed::Coupling>>,
@@ -45,7 +45,7 @@ impl Tables {
         self.ready.take();
     }
 
-    /// The tables themselves, of which there are none from now on.
+    /// Takes the tables out.
     fn take(&mut self) -> Option<fixed::Coupling> {
         self.ready.take().flatten().or(self.spare.take())
     }
@@ -117,7 +117,7 @@ impl<T: Real> Machine<T> {
         };
         let Some(theta) = T::as_f32(product::slice(layer.params())) else { return false };
         let mut f = Some(f);
-        // A β this small is the hot end of a ladder: dividing θ by it would lose digits.
+        // At such a small β, the hot end of a ladder, dividing θ by it would lose digits.
         if beta < 1e-3 || states.rows() == 0 {
             return false;
         }

@@ -1,15 +1,16 @@
-//! Rows of the given (visible and conditioning) layers in double precision, and what every layer receives from them.
+//! Rows of the given (visible and conditioning) layers in double precision, and the inputs that they cause in every
+//! layer.
 
 use super::Machine;
 use crate::{Real, Result, Role, States};
 use ndarray::Array2;
 
-/// What conditionals of single units start from.
+/// Values and inputs from which the conditionals of single units are computed.
 pub(crate) struct Given {
     /// Values and dense forms of the given layers.
     pub(crate) values: Vec<Option<Array2<f64>>>,
     pub(crate) dense: Vec<Option<Array2<f64>>>,
-    /// What each layer receives from the given ones, lateral couplings included.
+    /// The input of each layer from the given ones, lateral couplings included.
     pub(crate) inputs: Vec<Array2<f64>>,
 }
 

@@ -65,7 +65,7 @@ impl Linear {
             let (a, b) = c.ends();
             let mut w = c.w().mapv(Real::f64);
             if a == b {
-                // The upper triangle decides: what rounding makes of the other is no second parameter.
+                // The upper triangle is copied to the lower, so that rounding cannot make them differ.
                 w = Array2::from_shape_fn(p.dim(), |(i, j)| match i == j {
                     true => 0.0,
                     false => -p[[i.min(j), i.max(j)]],
@@ -77,7 +77,7 @@ impl Linear {
                 multiply(&mut w);
                 w = w.t().to_owned();
             }
-            // A mask is lost: zeros do not stay zeros.
+            // The mask is dropped, because zeros do not stay zeros.
             couplings.push(Coupling::new(a, b, w.mapv(T::of))?);
         }
         Machine::new(members, couplings)

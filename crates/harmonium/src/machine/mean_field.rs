@@ -6,10 +6,9 @@ use crate::{Real, Result, Role, States};
 use ndarray::Array2;
 
 impl<T: Real> Tempered<'_, T> {
-    /// Moments under $q(h) = \prod_j q_j(h_j)$ with each mean the conditional mean given the other means,
-    /// $m_l = \nabla\Gamma_l(\beta\sum_a m_a W_{al} + \beta m_l U_l)$, after so many rounds over the hidden
-    /// layers. Within a layer with lateral couplings, half of the old mean is kept, for all its units move at
-    /// once.
+    /// Moments under $q(h) = \prod_j q_j(h_j)$ with each mean the conditional mean given the other means, $m_l =
+    /// \nabla\Gamma_l(\beta\sum_a m_a W_{al} + \beta m_l U_l)$, after so many rounds over the hidden layers. Within a
+    /// layer with lateral couplings, half of the old mean is kept, because all its units change at once.
     ///
     /// # Errors
     /// Visible layers that are not held, weights without a positive sum.
@@ -29,7 +28,7 @@ impl<T: Real> Tempered<'_, T> {
                 _ => self.layer(l).dense(states.layer(l)?),
             });
         }
-        // The first round goes up from the data; layers not yet reached send nothing.
+        // The first round goes up from the data; layers not yet reached contribute nothing.
         for round in 0..rounds.max(1) {
             for &l in &hidden {
                 let inputs = self.dense_inputs(l, &dense);

@@ -1,4 +1,4 @@
-//! A Boltzmann machine: layers of units joined by couplings; which blocks are present decides which machine.
+//! A Boltzmann machine: layers of units joined by couplings.
 
 mod build;
 mod cholesky;
@@ -14,6 +14,7 @@ mod names;
 mod normalise;
 mod parameters;
 mod phase;
+mod principal;
 mod product;
 mod rest;
 mod soft;
@@ -28,19 +29,21 @@ pub(crate) use moments::clear_self;
 pub(crate) use normalise::FACTORISATIONS;
 pub use parameters::Parameters;
 pub use phase::Phase;
+pub(crate) use principal::{Iteration, principal};
 pub(crate) use rest::{Known, Pattern, Rest, put};
 pub use tempered::Tempered;
 
 use crate::{Batch, Error, Layer, Real, Result, States};
+use ndarray::ArrayView1;
 use serde::{Deserialize, Serialize};
 
-/// Who sets the states of a layer.
+/// How the states of a layer are set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// Data clamp it in the positive phase; the machine is a distribution over its states.
     Visible,
-    /// Nobody: it is always sampled or traced out.
+    /// Never clamped by data: it is always sampled or traced out.
     Hidden,
     /// Always clamped, in both phases: the machine is a distribution *given* its states.
     Condition,
@@ -51,7 +54,7 @@ pub enum Role {
 pub struct Member<T> {
     /// Name, unique in the machine: `v`, `h`, `h2`, `y` …
     pub name: String,
-    /// Who sets its states.
+    /// Its role.
     pub role: Role,
     /// The units.
     pub layer: Layer<T>,
@@ -115,7 +118,7 @@ impl<T: Real> Machine<T> {
     pub fn layer(&self, l: usize) -> &Layer<T> {
         &self.members[l].layer
     }
-    /// Layer `l`, to be changed.
+    /// Layer `l`, mutable.
     pub fn layer_mut(&mut self, l: usize) -> &mut Layer<T> {
         &mut self.members[l].layer
     }
@@ -131,7 +134,7 @@ impl<T: Real> Machine<T> {
     pub fn couplings(&self) -> &[Coupling<T>] {
         &self.couplings
     }
-    /// Coupling `c`, to be changed.
+    /// Coupling `c`, mutable.
     pub fn coupling_mut(&mut self, c: usize) -> &mut Coupling<T> {
         &mut self.couplings[c]
     }
@@ -139,6 +142,12 @@ impl<T: Real> Machine<T> {
     pub fn coupling_between(&self, a: usize, b: usize) -> Option<usize> {
         self.couplings.iter().position(|c| c.ends() == (a.min(b), a.max(b)))
     }
+    /// The weights between one column of layer `l` and the columns of layer `to`; `None` when these are not coupled.
+    pub(crate) fn weights_of(&self, l: usize, column: usize, to: usize) -> Option<ArrayView1<'_, T>> {
+        let c = &self.couplings[self.coupling_between(l, to)?];
+        Some(if c.ends().0 == l { c.w().row(column) } else { c.w().column(column) })
+    }
+
     /// The layers with this role, in order.
     pub fn with_role(&self, role: Role) -> impl Iterator<Item = usize> + '_ {
         (0..self.len()).filter(move |&l| self.role(l) == role)

@@ -108,7 +108,7 @@ impl<T: Real> Tempered<'_, T> {
         self.phase_from_means(states, averaged, None, out)
     }
 
-    /// Whether means of layer `l` may take the form that has a kernel opposite unweighted bits only.
+    /// Whether means of layer `l` may be rounded: the kernel for rounded means needs unweighted bits at the other end.
     fn may_round(&self, l: usize, states: &States<T>, wts: Option<&[f64]>) -> bool {
         let bits = |o: usize| matches!(states.layer(o), Ok(Batch::Bits(_)));
         wts.is_none()
@@ -273,7 +273,7 @@ fn natural<'a, T: Real>(layer: &Layer<T>, x: &'a Batch<T>) -> End<'a, T> {
     }
 }
 
-/// What the bits of a layer stand for.
+/// The values that the two states of a bit stand for.
 fn bit_values<T: Real>(layer: &Layer<T>) -> Values {
     if layer.kind().lowest() < 0.0 { Values::Spin } else { Values::Binary }
 }

@@ -6,10 +6,10 @@ use ndarray::{Array2, ArrayView1};
 use std::borrow::Cow;
 
 impl<T: Real> Machine<T> {
-    /// The place of the layer of this name.
+    /// The index of the layer of this name.
     ///
     /// # Errors
-    /// Names the layers that there are.
+    /// No layer of this name; the message lists the names.
     pub fn layer_named(&self, name: &str) -> Result<usize> {
         self.find(name).ok_or_else(|| {
             let names: Vec<&str> = self.members.iter().map(|m| m.name.as_str()).collect();
@@ -49,8 +49,8 @@ impl<T: Real> Machine<T> {
     /// Replaces the weights between two layers. Entries that the coupling's mask excludes become zero.
     ///
     /// # Errors
-    /// Layers that are not coupled, another shape, a number that is not finite; weights within a layer that are not symmetric or
-    /// couple a unit to itself. The machine is then as it was.
+    /// Layers that are not coupled, another shape, a number that is not finite; weights within a layer that are not
+    /// symmetric or couple a unit to itself. The machine is unchanged then.
     pub fn set_weights(&mut self, a: &str, b: &str, w: Array2<T>) -> Result<()> {
         let c = self.coupling_named(a, b)?;
         let (x, y) = self.couplings[c].ends();
@@ -79,7 +79,7 @@ impl<T: Real> Machine<T> {
     /// Replaces a parameter of a layer.
     ///
     /// # Errors
-    /// No such layer or parameter, another length, a number that is not allowed. The machine is then as it was.
+    /// No such layer or parameter, another length, a number that is not allowed. The machine is unchanged then.
     pub fn set_parameter(&mut self, layer: &str, name: &str, values: &[T]) -> Result<()> {
         let l = self.layer_named(layer)?;
         let row = self.parameter_row(l, name)?;

@@ -6,13 +6,12 @@ use crate::{Error, Kind, Real, Result};
 use ndarray::Array2;
 
 impl<T: Real> Machine<T> {
-    /// Whether $Z = \sum\nu e^{-\beta E}$ is finite for every β > 0; whatever samples, enumerates or trains
-    /// asks this first.
+    /// Whether $Z = \sum\nu e^{-\beta E}$ is finite for every β > 0; checked before sampling, enumeration and training.
     ///
     /// Bounded units never matter. Two rules decide the others.
     ///
-    /// - A Poisson unit meets $-\ln x! \sim -x\ln x$, which loses against any $+x^2$: it may not be coupled to a
-    ///   Gaussian or dReLU unit at all, nor with a positive weight to a Poisson or ReLU unit.
+    /// - A Poisson unit meets $-\ln x! \sim -x\ln x$, which any $+x^2$ outgrows: it may not be coupled to a Gaussian or
+    ///   dReLU unit at all, nor with a positive weight to a Poisson or ReLU unit.
     /// - Real units need $\sum\gamma x^2/2 - \sum w x x'$ to grow in every direction they can go. Without ReLU
     ///   units this is a positive definite matrix. The ReLU units are taken last in a Cholesky
     ///   factorisation; where two of them repel, dropping the repulsion can only make the test stricter.
@@ -139,7 +138,7 @@ struct Precision {
     cross: Array2<f64>,
     /// The other blocks, with the ReLU units last.
     rest: Array2<f64>,
-    /// Where these begin in `rest`.
+    /// The first of these in `rest`.
     boundary: usize,
     /// The layers in this order.
     order: Vec<usize>,

@@ -25,7 +25,7 @@ impl<T: Real> Parameters<T> {
         self.layers.iter().chain(&self.couplings)
     }
 
-    /// All arrays, layers first, to be changed.
+    /// All arrays, layers first, mutable.
     pub fn arrays_mut(&mut self) -> impl Iterator<Item = &mut Array2<T>> {
         self.layers.iter_mut().chain(&mut self.couplings)
     }

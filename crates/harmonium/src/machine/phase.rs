@@ -95,7 +95,7 @@ impl<T: Real> Phase<T> {
         &self.moments.layers
     }
 
-    /// The moments of layer `l`, to be changed.
+    /// The moments of layer `l`, mutable.
     pub(crate) fn layer_mut(&mut self, l: usize) -> &mut Array2<T> {
         &mut self.moments.layers[l]
     }
@@ -111,7 +111,7 @@ impl<T: Real> Phase<T> {
         moments
     }
 
-    /// All moments, to be changed.
+    /// All moments, mutable.
     pub fn parameters_mut(&mut self) -> &mut Parameters<T> {
         (0..self.products.len()).for_each(|c| self.multiply(c));
         &mut self.moments
@@ -140,7 +140,7 @@ impl<T: Real> Phase<T> {
         self.products[c].clear();
     }
 
-    /// The arrays, the products and what they are made from, to be written.
+    /// Mutable access to the arrays, the products and their factors.
     pub(super) fn places(&mut self) -> (&mut Parameters<T>, &mut [Outer], &mut [Work<T>]) {
         (&mut self.moments, &mut self.products, &mut self.work)
     }

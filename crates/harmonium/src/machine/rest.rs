@@ -1,4 +1,4 @@
-//! What is left of a machine when some of its units are given: one small machine for each row.
+//! The conditional machine of the free units when the others are given: one small machine for each row.
 
 use super::{Coupling, Machine, Member};
 use crate::{Batch, Bits, Layer, Real, Result, States};
@@ -14,14 +14,14 @@ pub(crate) enum Known<'a> {
     Units(&'a Bits),
 }
 
-/// Rows whose free units are the same, and these units for each layer.
+/// Rows with the same free units, and these units for each layer.
 pub(crate) struct Pattern {
     pub(crate) free: Vec<Vec<usize>>,
     pub(crate) rows: Vec<usize>,
 }
 
 impl Pattern {
-    /// All rows, by what is known of them; `known` has an entry for each layer.
+    /// All rows, grouped by their free units; `known` has an entry for each layer.
     pub(crate) fn of<T: Real>(machine: &Machine<T>, known: &[Known<'_>], rows: usize) -> Vec<Self> {
         let mut groups = BTreeMap::<Vec<&[u64]>, Vec<usize>>::new();
         for r in 0..rows {
@@ -46,13 +46,13 @@ impl Pattern {
     }
 }
 
-/// The free units of some rows: a machine of these alone, and what reaches them from the given ones.
+/// The free units of some rows: a machine of these alone, and their inputs from the given ones.
 pub(crate) struct Rest {
     /// The free units with the couplings among them; `None` when everything is given.
     machine: Option<Machine<f64>>,
     /// For each of its layers, the layer and the units of the whole machine.
     pub(crate) parts: Vec<(usize, Vec<usize>)>,
-    /// What each of its layers receives from the given units.
+    /// The input of each of its layers from the given units.
     inputs: Vec<Array2<f64>>,
     /// $\ln\nu - \beta E$ inside the given units of each row.
     pub(crate) log_weight: Vec<f64>,
@@ -122,7 +122,7 @@ impl Rest {
         Some(machine)
     }
 
-    /// The rows that receive the same and so follow the same distribution, by their number.
+    /// Groups of rows with equal inputs, which follow the same distribution.
     pub(crate) fn alike(&self) -> Vec<Vec<usize>> {
         let mut groups = BTreeMap::<Vec<u64>, Vec<usize>>::new();
         for i in 0..self.log_weight.len() {

@@ -1,10 +1,10 @@
-//! Soft bits: data of Binary units that are values between 0 and 1. Where states are asked for, they are refused.
+//! Soft bits: data of Binary units that are values between 0 and 1. They are refused where states are required.
 
 use super::{Machine, Role};
 use crate::{Batch, Error, Real, Result, States};
 
 impl<T: Real> Machine<T> {
-    /// Whether a batch can be what is given of layer `l`: soft bits are for visible layers.
+    /// Whether a batch can be clamped in layer `l`: soft bits are for visible layers.
     pub(crate) fn check_given(&self, l: usize, x: &Batch<T>) -> Result<()> {
         match self.role(l) {
             Role::Visible => self.layer(l).check_data(x),

@@ -8,9 +8,9 @@ use ndarray::Array2;
 
 /// The distribution $\nu(x) e^{-\beta E(x)}/Z_\beta$ of a machine.
 ///
-/// The energy is linear in the parameters, so an inverse temperature is nothing but scaled parameters: the
-/// layers are scaled copies and inputs are multiplied by β on their way. The reference measure ν (the
-/// multiplicities of counts) is not tempered.
+/// The energy is linear in the parameters, so an inverse temperature only scales the parameters: the layers are scaled
+/// copies and inputs are multiplied by β on their way. The reference measure ν (the multiplicities of counts) is not
+/// tempered.
 ///
 /// [`Machine::between`] makes the same kind of view on the way from other layers without couplings to the
 /// machine: its layers are mixtures, its couplings are scaled by β.
@@ -38,7 +38,7 @@ impl<'m, T: Real> Tempered<'m, T> {
     pub fn machine(&self) -> &'m Machine<T> {
         self.machine
     }
-    /// β: what the couplings are multiplied by.
+    /// β, the factor of the couplings.
     pub fn beta(&self) -> f64 {
         self.beta
     }
@@ -47,8 +47,8 @@ impl<'m, T: Real> Tempered<'m, T> {
         self.layers.as_ref().map_or_else(|| self.machine.layer(l), |layers| &layers[l])
     }
 
-    /// What layer `l` receives from the other layers, times β: $\beta\sum_a x_a W_{al}$. Lateral couplings
-    /// do not count.
+    /// The input of layer `l` from the other layers, times β: $\beta\sum_a x_a W_{al}$. Lateral couplings are not
+    /// included.
     ///
     /// # Errors
     /// When a layer coupled to `l` is not held in `states`.
@@ -101,10 +101,10 @@ impl<'m, T: Real> Tempered<'m, T> {
 
     /// [`sample`](Self::sample) into the caller's batch.
     ///
-    /// A large machine in single precision is sampled in fixed point: exactly, but for its weights rounded
-    /// to a step (2⁻¹¹ or so) that shifts no logit by more than
-    /// [`TOLERANCE`](harmonium_kernels::fixed::TOLERANCE) in the worst of all states, some thousandths as a
-    /// rule. Weights too large for that, and double precision, take the slower path without rounding.
+    /// A large machine in single precision is sampled in fixed point: exactly, except that its weights are rounded to a
+    /// step (2⁻¹¹ or so) that shifts no logit by more than [`TOLERANCE`](harmonium_kernels::fixed::TOLERANCE) in the
+    /// worst of all states, typically by some thousandths. Weights too large for that, and double precision, take the
+    /// slower path without rounding.
     ///
     /// # Errors
     /// As for [`mean`](Self::mean).

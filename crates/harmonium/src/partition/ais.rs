@@ -1,8 +1,8 @@
 //! AIS, reverse AIS and RAISE with a given schedule.
 
-use super::anneal::{self, Run};
+use super::anneal::{self, RunSeed};
 use super::path::Path;
-use super::result::{Observer, tell};
+use super::result::{ProgressFn, report_progress};
 use super::{Base, LogZ, Schedule, weights};
 use crate::{Clamps, Error, Machine, Real, Result, Role, States};
 
@@ -11,7 +11,7 @@ use crate::{Clamps, Error, Machine, Real, Result, Role, States};
 /// $$\hat Z = Z_0 \frac1M\sum_{m=1}^M \prod_{k=1}^K \frac{f_{\beta_k}(x^m_k)}{f_{\beta_{k-1}}(x^m_k)}$$
 ///
 /// is unbiased, so that its logarithm is too small on average; a mode that no chain finds is missing altogether.
-/// [`reverse_ais`] looks from the other side.
+/// [`reverse_ais`] errs in the opposite direction.
 ///
 /// # Errors
 /// A machine that cannot be normalised or needs a condition; fewer than two chains.
@@ -21,13 +21,14 @@ pub fn ais<T: Real>(
     schedule: &Schedule,
     chains: usize,
     seed: u64,
-    observer: &mut Observer<'_>,
+    observer: &mut ProgressFn<'_>,
 ) -> Result<LogZ> {
     let path = unconditional(machine, base)?;
     at_least_two("chains of AIS", chains)?;
     let total = schedule.steps();
-    let each = |k: usize, _, _: &[f64], _: &States<T>| tell(observer, "annealing", k + 1, total);
-    let (log_w, _) = anneal::forward(&path, schedule, chains, Run { seed, number: 1 }, each)?;
+    let each =
+        |k: usize, _, _: &[f64], _: &States<T>| report_progress(observer, "annealing", k + 1, total);
+    let (log_w, _) = anneal::forward(&path, schedule, chains, RunSeed { seed, number: 1 }, each)?;
     Ok(anneal::from_forward(&log_w, total))
 }
 
@@ -45,18 +46,19 @@ pub fn reverse_ais<T: Real>(
     schedule: &Schedule,
     samples: &States<T>,
     seed: u64,
-    observer: &mut Observer<'_>,
+    observer: &mut ProgressFn<'_>,
 ) -> Result<LogZ> {
     let path = unconditional(machine, base)?;
     at_least_two("samples for reverse AIS", samples.rows())?;
     for &l in path.kept() {
         machine.layer(l).check_batch(samples.layer(l)?)?;
     }
-    let log_w = anneal::reverse(&path, schedule, samples.clone(), Run { seed, number: 2 }, observer)?;
+    let log_w =
+        anneal::reverse(&path, schedule, samples.clone(), RunSeed { seed, number: 2 }, observer)?;
     Ok(anneal::from_reverse(&log_w, 1, schedule.steps()))
 }
 
-/// The path with nothing given.
+/// The path with no units clamped.
 pub(crate) fn unconditional<'m, T: Real>(
     machine: &'m Machine<T>,
     base: &Base<T>,
@@ -91,14 +93,14 @@ pub fn raise<T: Real>(
     data: &States<T>,
     copies: usize,
     seed: u64,
-    observer: &mut Observer<'_>,
+    observer: &mut ProgressFn<'_>,
 ) -> Result<Vec<f64>> {
     let path = unconditional(machine, base)?;
     let free_energy = machine.free_energy(data)?;
     let copies = copies.max(1);
     let rows: Vec<usize> = (0..data.rows()).flat_map(|r| std::iter::repeat_n(r, copies)).collect();
     let mut states = path.keep(data.select(&rows));
-    let run = Run { seed, number: 3 };
+    let run = RunSeed { seed, number: 3 };
     path.sweep(&mut states, 1.0, run.key(0))?;
     let log_w = anneal::reverse(&path, schedule, states, run, observer)?;
     let inverse: Vec<f64> = log_w.iter().map(|w| -w).collect();

@@ -1,20 +1,20 @@
 //! Annealed importance sampling in either direction.
 
 use super::path::Path;
-use super::result::{Observer, tell};
+use super::result::{ProgressFn, report_progress};
 use super::{Bound, Cost, LogZ, Method, Schedule, weights};
 use crate::sample::purpose;
 use crate::{Key, Real, Result, States};
 
-/// Which random numbers a run uses: no two runs of an estimate share any.
+/// The random streams of a run; no two runs of an estimate share any.
 #[derive(Clone, Copy)]
-pub(crate) struct Run {
+pub(crate) struct RunSeed {
     pub(crate) seed: u64,
     /// Number of the run within an estimate.
     pub(crate) number: u64,
 }
 
-impl Run {
+impl RunSeed {
     pub(crate) fn key(self, sweep: usize) -> Key {
         let sweep = self.number << 40 | sweep as u64;
         Key { seed: self.seed, purpose: purpose::PARTITION, block: 0, sweep }
@@ -26,13 +26,13 @@ impl Run {
 /// $\beta_k$.
 ///
 /// If the chains start in equilibrium at the first β, then $\mathbb{E}[w] = Z_{\text{last}}/Z_{\text{first}}$ for any
-/// schedule. `each(k, β_k, increments, states)` is called after step k, with the states in
-/// which the increment was measured moved on by the sweep.
+/// schedule. `each(k, β_k, increments, states)` is called after step k, with the states after its sweep; the increment
+/// was measured before it.
 pub(crate) fn anneal<T: Real>(
     path: &Path<'_, T>,
     betas: &[f64],
     states: &mut States<T>,
-    run: Run,
+    run: RunSeed,
     mut each: impl FnMut(usize, f64, &[f64], &States<T>) -> Result<()>,
 ) -> Result<Vec<f64>> {
     let mut log_w = vec![0.0; states.rows()];
@@ -40,7 +40,7 @@ pub(crate) fn anneal<T: Real>(
         let fields = path.observe(states)?;
         let increments = path.log_ratio(&fields, b[0], b[1]);
         log_w.iter_mut().zip(&increments).for_each(|(w, x)| *w += x);
-        // Nobody looks at samples of the base model at the end of a reverse run.
+        // Samples of the base model at the end of a reverse run are not needed.
         if b[1] > 0.0 {
             path.transition(states, &fields, b[1], run.key(k + 1))?;
         }
@@ -49,12 +49,12 @@ pub(crate) fn anneal<T: Real>(
     Ok(log_w)
 }
 
-/// A forward run from the base model, by which the log-weights are estimates of ln Z themselves.
+/// A forward run from the base model, whose log-weights are estimates of ln Z.
 pub(crate) fn forward<T: Real>(
     path: &Path<'_, T>,
     schedule: &Schedule,
     chains: usize,
-    run: Run,
+    run: RunSeed,
     mut each: impl FnMut(usize, f64, &[f64], &States<T>) -> Result<()>,
 ) -> Result<(Vec<f64>, States<T>)> {
     let mut states = States::empty(path.machine().len(), chains);
@@ -70,13 +70,15 @@ pub(crate) fn reverse<T: Real>(
     path: &Path<'_, T>,
     schedule: &Schedule,
     samples: States<T>,
-    run: Run,
-    observer: &mut Observer<'_>,
+    run: RunSeed,
+    observer: &mut ProgressFn<'_>,
 ) -> Result<Vec<f64>> {
     let mut states = path.keep(samples);
     let betas: Vec<f64> = schedule.betas().iter().rev().copied().collect();
     let total = schedule.steps();
-    let each = |k: usize, _, _: &[f64], _: &States<T>| tell(observer, "reverse annealing", k + 1, total);
+    let each = |k: usize, _, _: &[f64], _: &States<T>| {
+        report_progress(observer, "reverse annealing", k + 1, total)
+    };
     let log_w = anneal(path, &betas, &mut states, run, each)?;
     let log_z0 = path.log_z0();
     Ok(log_w.into_iter().map(|w| log_z0 - w).collect())

@@ -1,4 +1,4 @@
-//! The base model of an annealing path: the machine's units on their own, matched to the data.
+//! The base model of an annealing path: independent units matched to the data.
 
 use crate::units::{Form, Marginal};
 use crate::{Batch, Error, Layer, Machine, Real, Result, Role, States};
@@ -19,8 +19,8 @@ impl<T: Real> Base<T> {
         Self { layers: layers.collect() }
     }
 
-    /// The visible units matched to the marginals of the data (smoothed as if a few more rows had been seen),
-    /// so that the path starts where the machine's probability is: the base-rate model.
+    /// The visible units matched to the marginals of the data (smoothed by a few pseudo-rows), so that the path starts
+    /// near the machine's distribution: the base-rate model.
     ///
     /// Bounded units take the mean, Gaussian and dReLU units mean and variance, ReLU units the mean with their
     /// own γ. Hidden and conditioning layers are as in [`own`](Self::own).
@@ -76,7 +76,7 @@ pub(crate) fn unbiased<T: Real>(layer: &Layer<T>) -> Layer<T> {
     out
 }
 
-/// The layer whose units on their own have the marginals of `x`.
+/// The layer of independent units with the marginals of `x`.
 fn matched<T: Real>(layer: &Layer<T>, x: &Batch<T>) -> Layer<T> {
     let rows = x.rows() as f64;
     let sums = layer.stats(x, None);
@@ -119,7 +119,7 @@ mod tests {
     use crate::{Key, Kind};
     use ndarray::Array2;
 
-    /// Units on their own, matched to many samples of units on their own, are the same units.
+    /// Independent units fitted to many samples of independent units have the same parameters.
     #[test]
     fn base_recovers_independent_units() {
         for kind in Kind::ALL {

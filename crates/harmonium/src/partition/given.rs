@@ -1,9 +1,9 @@
 //! ln Z with some units given: the sum over coupled hidden layers or missing entries of a row, or Z of a condition.
 
 use super::ais::at_least_two;
-use super::anneal::{self, Run};
+use super::anneal::{self, RunSeed};
 use super::path::Path;
-use super::result::{Observer, tell};
+use super::result::{ProgressFn, report_progress};
 use super::{Base, Schedule, weights};
 use crate::{Bits, Clamp, Clamps, Machine, Real, Result, States};
 
@@ -25,7 +25,7 @@ pub fn ais_given<T: Real>(
     known: &[Option<Bits>],
     copies: usize,
     seed: u64,
-    observer: &mut Observer<'_>,
+    observer: &mut ProgressFn<'_>,
 ) -> Result<Vec<(f64, f64)>> {
     at_least_two("copies of each row", copies)?;
     let rows: Vec<usize> = (0..given.rows()).flat_map(|r| std::iter::repeat_n(r, copies)).collect();
@@ -43,11 +43,12 @@ pub fn ais_given<T: Real>(
     let path = Path::new(machine, base.clone(), &clamps)?;
     let log_z0 = path.log_z0_given(given, known)?;
     let mut states = given.select(&rows);
-    let run = Run { seed, number: 4 };
+    let run = RunSeed { seed, number: 4 };
     path.start(&mut states, run.key(0));
     let total = schedule.steps();
-    let each =
-        |k: usize, _, _: &[f64], _: &States<T>| tell(observer, "annealing given rows", k + 1, total);
+    let each = |k: usize, _, _: &[f64], _: &States<T>| {
+        report_progress(observer, "annealing given rows", k + 1, total)
+    };
     let log_w = anneal::anneal(&path, schedule.betas(), &mut states, run, each)?;
     let of = |(w, z0): (&[f64], f64)| (z0 + weights::log_mean_exp(w), weights::std_err(w, 1));
     Ok(log_w.chunks(copies).zip(log_z0).map(of).collect())

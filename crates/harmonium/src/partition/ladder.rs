@@ -1,6 +1,6 @@
-//! Replica exchange along the path: equilibrium samples of the machine and what the rungs say of ln Z.
+//! Replica exchange along the path: equilibrium samples of the machine and estimates of ln Z from the rungs.
 
-use super::anneal::Run;
+use super::anneal::RunSeed;
 use super::path::{Fields, Path};
 use super::trips::RoundTrips;
 use crate::sample::{acceptance, purpose};
@@ -13,12 +13,12 @@ pub(crate) struct Ladder<'p, 'm, T: Real> {
     path: &'p Path<'m, T>,
     betas: Vec<f64>,
     replicas: Vec<States<T>>,
-    run: Run,
+    run: RunSeed,
     sweeps: usize,
     trips: RoundTrips,
 }
 
-/// What one round of sweeps and exchanges has seen, before the exchanges.
+/// Measurements of one round, before its exchanges.
 pub(crate) struct Seen {
     /// $\ln f_{i+1}(x) - \ln f_i(x)$ of the chains of replica i, and of those of replica i+1, for every pair.
     pub(crate) ratios: Vec<(Vec<f64>, Vec<f64>)>,
@@ -31,7 +31,7 @@ impl<'p, 'm, T: Real> Ladder<'p, 'm, T> {
         path: &'p Path<'m, T>,
         betas: Vec<f64>,
         replicas: Vec<States<T>>,
-        run: Run,
+        run: RunSeed,
     ) -> Self {
         let trips = RoundTrips::new(betas.len(), replicas[0].rows());
         Self { path, betas, replicas, run, sweeps: 0, trips }

@@ -6,15 +6,15 @@ use crate::{Bits, Clamp, Clamps, Key, Layer, Machine, Real, Result, Role, States
 use ndarray::Array2;
 use rayon::prelude::*;
 
-/// Rows that are worth a task of their own.
+/// Fewest rows of a parallel task.
 const ROWS: usize = 16;
 
 /// The unnormalised distributions
 ///
 /// $$f_\beta(x) = \nu(x) \exp\Big(-(1-\beta)E_0(x) - \beta E(x)\Big)$$
 ///
-/// of the kept layers, the traced ones summed over. Only the logarithm's dependence on β is ever needed: what is
-/// kept is linear in β, what is traced gives Γ.
+/// of the kept layers, the traced ones summed over. Only the dependence of the logarithm on β is needed: kept layers
+/// are linear in β, traced ones give Γ.
 pub(crate) struct Path<'m, T: Real> {
     machine: &'m Machine<T>,
     base: Base<T>,
@@ -27,7 +27,7 @@ pub(crate) struct Path<'m, T: Real> {
     clamps: Clamps,
 }
 
-/// What $\ln f_\beta$ needs to know of a batch of configurations, for any β.
+/// The quantities from which $\ln f_\beta$ of a batch of configurations follows, for any β.
 pub(crate) struct Fields<T> {
     slope: Vec<f64>,
     /// Inputs of the traced layers at β = 1.
@@ -50,7 +50,7 @@ impl<'m, T: Real> Path<'m, T> {
                 set
             })
         };
-        // Keep what data can start from: visible layers are traced only where no hidden one can be.
+        // Keep the visible layers, so that data can serve as starts; trace them out only where no hidden layer can be.
         let mut traced = independent(Role::Hidden);
         if traced.is_empty() {
             traced = independent(Role::Visible);
@@ -118,7 +118,7 @@ impl<'m, T: Real> Path<'m, T> {
         }
     }
 
-    /// What the kept layers of `states` say.
+    /// The fields of the kept layers of `states`.
     pub(crate) fn observe(&self, states: &States<T>) -> Result<Fields<T>> {
         let mut energy = self.machine.coupling_energy(&self.kept, states)?;
         for &l in &self.kept {
@@ -174,8 +174,8 @@ impl<'m, T: Real> Path<'m, T> {
         self.machine.layer(l).mixed(&self.base.layers()[l], beta)
     }
 
-    /// One sweep that leaves $f_\beta$ unchanged: the traced layers are drawn from the inputs that `fields` knows
-    /// already, then the kept layers.
+    /// One sweep that leaves $f_\beta$ unchanged: the traced layers are drawn from the inputs in `fields`, then the
+    /// kept layers.
     pub(crate) fn transition(
         &self,
         states: &mut States<T>,
@@ -193,7 +193,7 @@ impl<'m, T: Real> Path<'m, T> {
         sweep(&self.at(beta), &self.order, states, &self.clamps, key)
     }
 
-    /// A sweep of states of which nothing is known yet.
+    /// A sweep of states whose fields have not been computed.
     pub(crate) fn sweep(&self, states: &mut States<T>, beta: f64, key: Key) -> Result<()> {
         let fields = self.observe(states)?;
         self.transition(states, &fields, beta, key)

@@ -1,10 +1,10 @@
-//! What an estimate of ln Z says of itself.
+//! The result of an estimate of ln Z.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::ControlFlow;
 
-/// On which side of ln Z the estimate stands in expectation.
+/// The side of ln Z on which the estimate lies in expectation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Bound {
@@ -49,7 +49,7 @@ impl fmt::Display for Method {
     }
 }
 
-/// What an estimate has used.
+/// The cost of an estimate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
     /// Chains (or samples) that the value averages over.
@@ -69,11 +69,11 @@ pub struct LogZ {
     pub std_err: f64,
     /// Effective number of samples behind the value (infinite for enumeration).
     pub ess: f64,
-    /// On which side it stands.
+    /// The side on which it lies.
     pub bound: Bound,
     /// How it was made.
     pub method: Method,
-    /// What it has used.
+    /// Its cost.
     pub cost: Cost,
 }
 
@@ -85,7 +85,7 @@ impl LogZ {
     }
 }
 
-/// A range that is meant to hold the truth with at least 95 % probability.
+/// An interval intended to contain the true value with at least 95 % probability.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// Lower end.
@@ -114,11 +114,11 @@ impl Interval {
     }
 }
 
-/// Whether a number can be relied upon and, of a likelihood, whether the model is worth having. What speaks against the model
-/// comes before what speaks against the number.
+/// Whether a value is reliable and, for a likelihood, whether the model is any good. Faults of the model come before
+/// faults of the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Verdict {
-    /// The likelihood is not finite: parameters or rows are beyond what numbers hold.
+    /// The likelihood is not finite: parameters or rows overflow.
     #[serde(rename = "diverged")]
     Diverged,
     /// The likelihood lies below that of independent columns.
@@ -130,7 +130,7 @@ pub enum Verdict {
     /// Both sides agree and every check passed.
     #[serde(rename = "converged", alias = "certified")]
     Converged,
-    /// At least one check failed: the interval must not be relied upon.
+    /// At least one check failed: the interval is not reliable.
     #[serde(rename = "not converged")]
     NotConverged,
 }
@@ -154,7 +154,7 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// How far a computation has come.
+/// Progress of a computation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Progress {
     /// What is being done, in a word or two.
@@ -165,17 +165,17 @@ pub struct Progress {
     pub total: u64,
 }
 
-/// Told of the progress from time to time; may break off.
-pub type Observer<'a> = dyn FnMut(Progress) -> ControlFlow<()> + 'a;
+/// Called regularly with the progress; may stop the computation.
+pub type ProgressFn<'a> = dyn FnMut(Progress) -> ControlFlow<()> + 'a;
 
-/// An observer that lets everything go on.
+/// A callback that never stops the computation.
 pub fn silent(_: Progress) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
-/// Passes progress on; breaking off is an error for whoever waits for a result.
-pub(crate) fn tell(
-    observer: &mut Observer<'_>,
+/// Reports progress; a stop becomes an error.
+pub(crate) fn report_progress(
+    observer: &mut ProgressFn<'_>,
     stage: &'static str,
     done: usize,
     total: usize,

@@ -1,4 +1,4 @@
-//! Inverse temperatures of an annealing run, and how a run tells where more of them are needed.
+//! Inverse temperatures of an annealing run, and measures of where more of them are needed.
 
 use super::weights::mean_var;
 use crate::{Error, Result};
@@ -74,7 +74,7 @@ impl Length {
 
     /// The inverse temperatures that cut the length into `n` equal parts.
     pub(crate) fn divide(&self, n: usize) -> Schedule {
-        // A little of the plain β keeps the map invertible where the measured length is zero.
+        // A small multiple of β keeps the map invertible where the measured length is zero.
         let floor = 1e-3 * self.total().max(1e-12);
         let at = |i: usize| self.points[i].1 + floor * self.points[i].0;
         let end = at(self.points.len() - 1);
@@ -86,7 +86,7 @@ impl Length {
             }
             let share = ((target - at(i)) / (at(i + 1) - at(i))).clamp(0.0, 1.0);
             let beta = self.points[i].0 + share * (self.points[i + 1].0 - self.points[i].0);
-            // Rounding must not make the schedule stand still.
+            // Rounding must not make two steps equal.
             if beta > betas[betas.len() - 1] && beta < 1.0 {
                 betas.push(beta);
             }
@@ -98,13 +98,13 @@ impl Length {
 
 /// Watches the increments of the log-weights of a run.
 ///
-/// Two lengths come out. Let a stretch of n steps have the variance V (over chains) of its part of the log-weight.
-/// With n times as many steps per stretch the excess work, and so V, falls as 1/n, whether neighbouring
-/// increments are correlated or not; $c = nV$ is the stretch's difficulty, and $\sum c_s/n_s$ is smallest at a
-/// given total when $n_s \propto \sqrt{c_s}$: the *annealing length* adds up these roots. The *equilibrium length* adds
-/// up the standard deviations of single increments, which do not know how slowly the chains move: it says how
-/// many replicas exchange well.
-pub(crate) struct Watch {
+/// Gives two lengths. Let V be the variance over chains of the log-weight that a stretch of n steps contributes. With n
+/// times as many steps per stretch the excess work, and so V, falls as 1/n, whether neighbouring increments are
+/// correlated or not; $c = nV$ is the stretch's difficulty, and $\sum c_s/n_s$ is smallest at a given total when $n_s
+/// \propto \sqrt{c_s}$: the *annealing length* adds up these roots. The *equilibrium length* adds up the standard
+/// deviations of single increments, which do not depend on how slowly the chains move: it gives the number of replicas
+/// that exchange well.
+pub(crate) struct LengthEstimator {
     steps: usize,
     sums: Vec<f64>,
     stretch: usize,
@@ -117,7 +117,7 @@ pub(crate) struct Watch {
 /// Stretches of a run whose variances are measured.
 const STRETCHES: usize = 32;
 
-impl Watch {
+impl LengthEstimator {
     pub(crate) fn new(chains: usize, steps: usize) -> Self {
         let stretch = steps.div_ceil(STRETCHES);
         let (annealing, equilibrium) = (Vec::new(), Vec::new());
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn a_watch_finds_the_hard_part() {
         // Increments with the standard deviation 1 below ½ and 3 above, independent between steps.
-        let mut watch = Watch::new(2, 320);
+        let mut watch = LengthEstimator::new(2, 320);
         for k in 0..320 {
             let sd = if k < 160 { 1.0 } else { 3.0 } / 2f64.sqrt();
             watch.step(k, (k + 1) as f64 / 320.0, &[sd, -sd]);

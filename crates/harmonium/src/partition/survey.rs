@@ -2,11 +2,11 @@
 //!
 //! These are raw measurements; [`evaluate`](crate::evaluate) decides whether they have converged.
 
-use super::anneal::{self, Run};
+use super::anneal::{self, RunSeed};
 use super::ladder::{Ladder, Seen};
 use super::path::Path;
-use super::result::{Observer, tell};
-use super::schedule::{Length, Schedule, Watch};
+use super::result::{ProgressFn, report_progress};
+use super::schedule::{Length, LengthEstimator, Schedule};
 use super::{Base, Bound, Cost, LogZ, Method, ais, bennett_ladder, integrate, weights};
 use crate::sample::purpose;
 use crate::units::Tail;
@@ -22,13 +22,13 @@ const RUNG: f64 = 1.2;
 const SNAPSHOTS: usize = 64;
 /// Sweeps of every replica between two exchanges.
 const SWEEPS: usize = 1;
-/// Unevenness of the weights up to which more chains help; beyond it a few chains carry them all.
+/// Unevenness of the weights up to which more chains help; beyond it a few chains have all the weight.
 const EVEN: f64 = 1.6;
-/// Unevenness that does not say how many steps are needed.
+/// Unevenness beyond which it does not determine how many steps are needed.
 const FAR: f64 = 2.5;
-/// Pilot runs of less than so many steps cost next to nothing.
+/// Pilot runs of fewer steps have a negligible cost.
 const CHEAP: usize = 4096;
-/// Rounds of replica exchange before it is first asked whether they are enough.
+/// Rounds of replica exchange between checks of convergence.
 const BLOCK_OF_ROUNDS: usize = 100;
 /// Chains of each kind of probe, and their sweeps at β = 1 before they go down.
 const PROBES: usize = 32;
@@ -46,7 +46,7 @@ pub(crate) struct Survey<'a, 'm, T: Real> {
     budget: Option<(f64, &'a dyn Fn() -> f64)>,
     started: f64,
     shortened: bool,
-    observer: &'a mut Observer<'a>,
+    observer: &'a mut ProgressFn<'a>,
 }
 
 /// The last run up.
@@ -73,7 +73,7 @@ impl<T: Real> Forward<T> {
     }
 
     /// The variance that log-weights of this effective size would have if they were normal, ln(M/ESS): unlike their own
-    /// it does not mind chains whose weights are negligible.
+    /// variance it is insensitive to chains with negligible weights.
     fn unevenness(&self) -> f64 {
         (self.log_w.len() as f64 / self.z.ess).ln()
     }
@@ -96,8 +96,8 @@ struct Snapshot<T> {
     log_w: Vec<f64>,
 }
 
-/// What the replica exchange has measured.
-pub(crate) struct Climb<T> {
+/// Measurements of the replica exchange.
+pub(crate) struct ExchangeResult<T> {
     pub(crate) betas: Vec<f64>,
     pub(crate) acceptance: Vec<f64>,
     pub(crate) round_trips: u64,
@@ -122,7 +122,7 @@ impl<'a, 'm, T: Real> Survey<'a, 'm, T> {
         base: &Base<T>,
         seed: u64,
         budget: Option<(f64, &'a dyn Fn() -> f64)>,
-        observer: &'a mut Observer<'a>,
+        observer: &'a mut ProgressFn<'a>,
     ) -> Result<Self> {
         let path = ais::unconditional(machine, base)?;
         let started = budget.map_or(0.0, |(_, clock)| clock());
@@ -132,14 +132,14 @@ impl<'a, 'm, T: Real> Survey<'a, 'm, T> {
     pub(crate) fn sweeps(&self) -> f64 {
         self.sweeps
     }
-    /// Whether the time budget has cut anything short.
+    /// Whether the time budget shortened anything.
     pub(crate) fn shortened(&self) -> bool {
         self.shortened
     }
 
-    fn run(&mut self) -> Run {
+    fn run(&mut self) -> RunSeed {
         self.runs += 1;
-        Run { seed: self.seed, number: 16 + self.runs }
+        RunSeed { seed: self.seed, number: 16 + self.runs }
     }
 
     /// How often something that takes `sweeps` sweeps of a chain can be done in `share` of what is left of the
@@ -181,7 +181,7 @@ impl<'a, 'm, T: Real> Survey<'a, 'm, T> {
                     self.shortened |= affordable < 1.5 * steps && affordable < most as f64;
                     return Ok(forward);
                 }
-                // As many as the error asks for, in whole blocks.
+                // As many as the error requires, in whole blocks.
                 let rows = forward.log_w.len();
                 let missing = rows as f64 * ((forward.z.std_err / std_err).powi(2) - 1.0);
                 let add = (missing as usize).clamp(16, 2 * chains).next_multiple_of(16);
@@ -193,7 +193,7 @@ impl<'a, 'm, T: Real> Survey<'a, 'm, T> {
         }
     }
 
-    /// Runs of few chains, each showing where the next should be slow, until a schedule for all chains can be told.
+    /// Runs of few chains, each refining the schedule of the next, until there is a schedule for all chains.
     fn pilots(&mut self, aim: f64, chains: usize, most: usize) -> Result<Schedule> {
         let mut schedule = Schedule::uniform(64.min(most));
         loop {
@@ -201,8 +201,8 @@ impl<'a, 'm, T: Real> Survey<'a, 'm, T> {
             let steps = schedule.steps() as f64;
             let limit = self.affordable(SHARE_UP, chains as f64).min(most as f64);
             // A schedule of n steps leaves the variance ∝ 1/n once it is fine enough; before that it falls more slowly,
-            // and few chains see too little of it.
-            // What few chains say is noisy: where they cost something they may err by a factor of two only.
+            // and few chains see too little of it. Estimates from few chains are noisy: where runs are expensive, the
+            // schedule grows at most by a factor of two.
             let (far, finer) = if schedule.steps() < CHEAP { (aim, 4) } else { (FAR, 2) };
             if forward.unevenness() > far && finer as f64 * steps <= limit {
                 schedule = annealing.divide(finer * schedule.steps());
@@ -216,7 +216,7 @@ impl<'a, 'm, T: Real> Survey<'a, 'm, T> {
     fn up(&mut self, schedule: &Schedule, chains: usize) -> Result<(Forward<T>, Length)> {
         let run = self.run();
         let steps = schedule.steps();
-        let mut watch = Watch::new(chains, steps);
+        let mut watch = LengthEstimator::new(chains, steps);
         let mut snapshots = Vec::new();
         let mut sums = vec![0.0; chains];
         let (path, observer) = (&self.path, &mut *self.observer);
@@ -231,7 +231,7 @@ impl<'a, 'm, T: Real> Survey<'a, 'm, T> {
                     log_w: sums.clone(),
                 });
             }
-            tell(observer, "annealing", k + 1, steps)
+            report_progress(observer, "annealing", k + 1, steps)
         };
         let (log_w, _) = anneal::forward(path, schedule, chains, run, each)?;
         self.sweeps += (chains * steps) as f64;
@@ -246,7 +246,7 @@ impl<'a, 'm, T: Real> Survey<'a, 'm, T> {
         ladders: usize,
         rounds: usize,
         mixed: impl Fn(&Array2<f64>) -> bool,
-    ) -> Result<Climb<T>> {
+    ) -> Result<ExchangeResult<T>> {
         // As many runs down as up.
         let samples = forward.log_w.len();
         let gaps = (forward.equilibrium.total() / RUNG).ceil().clamp(2.0, RUNGS_MOST as f64 - 1.0);
@@ -259,7 +259,7 @@ impl<'a, 'm, T: Real> Survey<'a, 'm, T> {
         let mut ladder = Ladder::new(&self.path, betas, replicas, run);
         let mut record = Record::new(ladder.betas().len(), ladders, 2 * samples.div_ceil(ladders));
         let (mut done, mut next) = (0, most.min(BLOCK_OF_ROUNDS));
-        // The replicas start near equilibrium already: a short while is enough to forget how near.
+        // The replicas start near equilibrium, so a short burn-in suffices.
         let burn = next / 4;
         loop {
             for k in done..next {
@@ -267,7 +267,7 @@ impl<'a, 'm, T: Real> Survey<'a, 'm, T> {
                 if k >= burn {
                     record.take(&seen, || self.path.keep(ladder.top().clone()));
                 }
-                tell(self.observer, "replica exchange", k + 1, next)?;
+                report_progress(self.observer, "replica exchange", k + 1, next)?;
             }
             done = next;
             next = most.min(2 * done);
@@ -300,7 +300,11 @@ impl<'a, 'm, T: Real> Survey<'a, 'm, T> {
             let distance = |s: &&Snapshot<T>| (s.beta - betas[i]).abs();
             let nearest = forward.snapshots.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)));
             let s = nearest.expect("a run up keeps its end at least");
-            let mut rows = weights::systematic(&s.log_w, ladders, crate::units::uniform(&mut rng));
+            let mut rows = weights::systematic(
+                &weights::normalised(&s.log_w),
+                ladders,
+                crate::units::uniform(&mut rng),
+            );
             // Rows come out in order; ladders should not start with related states on all rungs.
             rows.rotate_left(i % ladders);
             s.states.select(&rows)
@@ -308,12 +312,12 @@ impl<'a, 'm, T: Real> Survey<'a, 'm, T> {
         (0..betas.len()).map(&mut replica).collect()
     }
 
-    /// Runs down from the samples of the ladder and, beside them, from where chains settle that know nothing of the run
-    /// up: rows of data, and random states quenched to low energy, both relaxed at β = 1.
+    /// Runs down from the samples of the ladder and from starts that are independent of the run up: rows of data, and
+    /// random states quenched to low energy, both relaxed at β = 1.
     pub(crate) fn down(
         &mut self,
         schedule: &Schedule,
-        climb: &Climb<T>,
+        climb: &ExchangeResult<T>,
         data: Option<&States<T>>,
     ) -> Result<(LogZ, Vec<Probe>)> {
         let mut kinds = Vec::new();
@@ -366,12 +370,12 @@ impl<'a, 'm, T: Real> Survey<'a, 'm, T> {
         Ok(self.path.keep(chains.states().clone()))
     }
 
-    /// Random states cooled below the machine's temperature. Half of them start from units on their own and are
-    /// cooled slowly; the others start from hidden units that ignore their biases, which draws the visible ones to
-    /// wherever these point, however improbable that is at first.
+    /// Random states cooled below the machine's temperature. Half of them start from independent units and are cooled
+    /// slowly; the others start from hidden units without biases, which lead the visible ones to improbable regions
+    /// too.
     fn quenched(&mut self, machine: &Machine<T>) -> Result<States<T>> {
         let run = self.run();
-        // Counts without bound run away when they are cooled.
+        // Unbounded counts diverge when they are cooled.
         let unheld = machine.members().iter().any(|m| m.layer.kind().tail() == Tail::Factorial);
         let coldest = if unheld { 1.0 } else { 3.0 };
         let sweeps = RELAX / 3;
@@ -400,7 +404,7 @@ impl<'a, 'm, T: Real> Survey<'a, 'm, T> {
     }
 }
 
-/// What a ladder's rounds add up to.
+/// Accumulated measurements of the rounds of a ladder.
 struct Record<T> {
     ratios: Vec<(Vec<f64>, Vec<f64>)>,
     /// Sum over rounds, a row per rung and a column per ladder.
@@ -458,7 +462,7 @@ impl<T: Real> Record<T> {
         log_z0: f64,
         sweeps: f64,
         per_ladder: usize,
-    ) -> Climb<T> {
+    ) -> ExchangeResult<T> {
         let (betas, ladders) = (ladder.betas().to_vec(), self.slopes.ncols());
         let rounds = self.trace.len() as f64;
         let cost = Cost { chains: ladders, temperatures: betas.len(), sweeps };
@@ -478,7 +482,7 @@ impl<T: Real> Record<T> {
         let latest = self.samples.split_off(self.samples.len() - per_ladder);
         let rows: Vec<usize> =
             (0..ladders).flat_map(|r| (0..per_ladder).map(move |s| s * ladders + r)).collect();
-        Climb {
+        ExchangeResult {
             acceptance: ladder.trips().acceptance(),
             round_trips: ladder.trips().trips().iter().sum(),
             trace: self.trace(),

@@ -1,4 +1,4 @@
-//! Round trips of replicas: whether exchanges carry states from one end of a ladder to the other and back.
+//! Round trips of replicas: states that move from one end of a ladder to the other and back.
 
 /// Follows walkers through a ladder of replicas.
 ///
@@ -6,7 +6,7 @@
 /// at the first again. Exchanges that are often accepted but never finish a trip do not mix.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RoundTrips {
-    /// Which walker sits where: one list of chains per replica.
+    /// The walker at each place: one list of chains per replica.
     walkers: Vec<Vec<u32>>,
     /// For each chain and walker: 0 = has seen neither end, 1 = last saw the first replica, 2 = the last one after it.
     phase: Vec<Vec<u8>>,
@@ -39,7 +39,7 @@ impl RoundTrips {
         }
     }
 
-    /// Looks who is at the ends: to be called after each round of exchanges.
+    /// Records the walkers at both ends; call it after each round of exchanges.
     pub fn visit(&mut self) {
         let last = self.walkers.len() - 1;
         for (r, phase) in self.phase.iter_mut().enumerate() {

@@ -1,5 +1,7 @@
 //! Bennett's acceptance ratio: the ratio of two partition functions from samples of both.
 
+use crate::units::sigmoid;
+
 /// $\ln Z_1/Z_0$ and its standard error.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LogRatio {
@@ -59,10 +61,6 @@ fn std_err(from_0: &[f64], from_1: &[f64], shift: f64) -> f64 {
         (squares * n / (sum * sum) - 1.0).max(0.0) / n
     };
     (relative(from_0, 1.0) + relative(from_1, -1.0)).sqrt()
-}
-
-fn sigmoid(x: f64) -> f64 {
-    crate::units::sigmoid(x)
 }
 
 #[cfg(test)]

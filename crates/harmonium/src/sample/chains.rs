@@ -1,4 +1,4 @@
-//! Markov chains: their states, their seed and how far they have come.
+//! Markov chains: their states, seed and number of sweeps.
 
 use super::{Clamps, Order, sweep};
 use crate::{Archive, Error, Machine, Real, Result, States, Tempered};
@@ -6,8 +6,8 @@ use harmonium_kernels::Key;
 
 /// A set of chains that sweep together.
 ///
-/// A chain is its states, the seed and the number of sweeps done: the random streams follow from these, so
-/// that a saved chain goes on exactly where it stopped, on any number of threads.
+/// A chain is its states, the seed and the number of sweeps done: the random streams follow from these, so that a saved
+/// chain continues exactly where it stopped, on any number of threads.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chains<T = f32> {
     states: States<T>,
@@ -22,7 +22,7 @@ impl<T: Real> Chains<T> {
         Self { states, seed, purpose, sweeps: 0 }
     }
 
-    /// Chains that start from the machine's layers with all couplings cut: what each unit does on its own.
+    /// Chains that start from independent units: the machine with all couplings set to zero.
     ///
     /// # Errors
     /// When the machine cannot be normalised.
@@ -44,7 +44,7 @@ impl<T: Real> Chains<T> {
     pub fn states(&self) -> &States<T> {
         &self.states
     }
-    /// The present states, to be changed (a swap of tempered chains, a new clamp).
+    /// The present states, mutable (to swap tempered chains, or for a new clamp).
     pub fn states_mut(&mut self) -> &mut States<T> {
         &mut self.states
     }
@@ -62,7 +62,7 @@ impl<T: Real> Chains<T> {
         self.sweep_checked(model, clamps, n)
     }
 
-    /// As [`sweep`](Self::sweep), of a machine whose maker has checked it.
+    /// As [`sweep`](Self::sweep), of a machine that is known to be normalisable.
     pub(crate) fn sweep_checked(
         &mut self,
         model: &Tempered<'_, T>,
@@ -78,7 +78,7 @@ impl<T: Real> Chains<T> {
         Ok(())
     }
 
-    /// Lets go of the layers that the next sweep draws before it reads them.
+    /// Drops the layers that the next sweep draws before it reads them.
     pub fn shrink(&mut self, machine: &Machine<T>, clamps: &Clamps) {
         let needed = Order::new(machine).needed(machine, clamps);
         for l in (0..machine.len()).filter(|l| !needed.contains(l)) {
@@ -92,7 +92,7 @@ impl<T: Real> Chains<T> {
         archive.put_u64s(format!("{name}/counters"), &counters);
     }
 
-    /// Chains as [`save`](Self::save) left them: they go on bit for bit.
+    /// Chains as [`save`](Self::save) left them: they continue bit for bit.
     ///
     /// # Errors
     /// When the archive does not hold them.

@@ -32,8 +32,8 @@ impl Clamps {
         Self::by_role(machine, |role| role != Role::Hidden)
     }
 
-    /// What is known of rows of data clamped: all of the conditioning layers, and of the visible ones the entries whose bit
-    /// in `known` is set, all where it says nothing.
+    /// Clamps the known entries of rows of data: conditioning layers entirely, visible layers where the bit in `known`
+    /// is set (everywhere if `None`).
     pub fn known<T: Real>(machine: &Machine<T>, rows: usize, known: &[Option<Bits>]) -> Self {
         let mut clamps = Self::none(machine);
         for l in machine.with_role(Role::Visible) {
@@ -72,7 +72,7 @@ impl Clamps {
         Self { layers: self.layers.iter().map(of).collect() }
     }
 
-    /// Puts what is clamped from `given` into `states`, which must hold the layers of which only some units are.
+    /// Copies the clamped units from `given` into `states`, which must hold the layers that are clamped in part.
     ///
     /// # Panics
     /// If they do not, or have another number of rows.

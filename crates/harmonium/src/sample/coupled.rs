@@ -1,4 +1,4 @@
-//! Two chains that sweep together so that they meet: maximal couplings of their conditionals.
+//! Coupled chains that meet: maximal couplings of their conditionals.
 
 use super::Order;
 use crate::units::{BLOCK, Form, uniform};
@@ -7,7 +7,7 @@ use harmonium_kernels::Stream;
 use ndarray::Array2;
 use rayon::prelude::*;
 
-/// Draws after which the search for a second value gives up: only rounding can bring it there.
+/// Draws after which the search for a second value gives up, which only rounding can cause.
 const TRIES: usize = 10_000;
 
 /// One sweep of two ensembles: each follows [`sweep`](super::sweep) on its own, and every unit takes the same
@@ -67,8 +67,8 @@ fn draw<T: Real>(
 
 /// A maximal coupling of one unit's conditionals p and q given two inputs.
 ///
-/// Two-valued units share one uniform number. Otherwise (Thorisson): draw x from p and keep y = x with
-/// probability min(1, q(x)/p(x)), else draw y from what q has more than p.
+/// Two-valued units share one uniform number. Otherwise (Thorisson): draw x from p and keep y = x with probability
+/// min(1, q(x)/p(x)), else draw y from the excess of q over p.
 fn pair<T: Real>(unit: &Layer<T>, a: &[T], b: &[T], rng: &mut Stream) -> (f64, f64) {
     if unit.kind().form() == Form::Bits {
         let mut mean = [T::zero()];

@@ -10,8 +10,8 @@ pub fn hidden_traced<T: Real>(machine: &Machine<T>) -> bool {
 /// $-F_\beta(v)$ of each row where the hidden layers are independent given the others, else
 /// $\ln\nu(x) - \beta E(x)$ of the whole configuration.
 ///
-/// Ratios of it decide swaps and weigh chains: either form leaves the distribution it belongs to unchanged, and the
-/// marginal fluctuates less. It is the marginal *at* β, never β times the free energy at β = 1.
+/// Its ratios give the acceptance of swaps and the weights of chains. Either form leaves the distribution it belongs to
+/// unchanged, and the marginal fluctuates less. It is the marginal *at* β, never β times the free energy at β = 1.
 ///
 /// # Errors
 /// When a layer that is read is not held.

@@ -1,4 +1,4 @@
-//! Draws a Gaussian layer with lateral couplings jointly: its units given all others are one normal distribution.
+//! Draws a Gaussian layer with lateral couplings jointly: given all others, its units have a joint normal distribution.
 
 use crate::machine::Cholesky;
 use crate::{Batch, Bits, Coupling, Key, Layer, Real};
@@ -19,9 +19,9 @@ impl Free {
     }
 }
 
-/// Draws the units of each row that the mask leaves free from their joint distribution given all else,
-/// $x \sim N(P^{-1}b, P^{-1})$ with $P = \mathrm{diag}(\gamma) - \beta U$ and b what they receive. Gives `false`, with nothing
-/// drawn, when the precision is not positive definite.
+/// Draws the units of each row that the mask leaves free from their joint distribution given all else, $x \sim
+/// N(P^{-1}b, P^{-1})$ with $P = \mathrm{diag}(\gamma) - \beta U$ and b what they receive. Returns `false` without
+/// drawing when the precision is not positive definite.
 pub(super) fn jointly<T: Real>(
     layer: &Layer<T>,
     coupling: &Coupling<T>,

@@ -8,9 +8,9 @@ use ndarray::Array2;
 /// The order in which a sweep visits the layers.
 ///
 /// Layers are two-coloured along the couplings where that is possible, the hidden layers next to the visible ones
-/// first: h, then v in an RBM; h1, h3 …, then v, h2 … in a deep machine. What a sweep reads before writing
-/// it is then only one colour, and a chain need keep no more. Any order leaves the distribution
-/// unchanged, since each layer is drawn from its conditional given the present states of all others.
+/// first: h, then v in an RBM; h1, h3 …, then v, h2 … in a deep machine. A sweep then reads only one colour before
+/// writing it, and a chain need keep no more than that. Any order leaves the distribution unchanged, since each layer
+/// is drawn from its conditional given the present states of all others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Order {
     layers: Vec<usize>,
@@ -122,7 +122,7 @@ pub fn sweep<T: Real>(
     Ok(())
 }
 
-/// Rows all of whose units have been drawn, as states: a chain that starts at soft bits goes on with bits.
+/// Converts soft bits to states, after all their units have been drawn.
 fn hardened<T: Real>(layer: &Layer<T>, x: Batch<T>) -> Result<Batch<T>> {
     match x {
         Batch::Reals(x) if layer.kind().takes_soft_data() => layer.batch(x.view()),

@@ -1,4 +1,4 @@
-//! Block-Gibbs sampling: sweeps over the layers with any unit clamped, and exchanges between ensembles.
+//! Block-Gibbs sampling with clamps, and exchanges between ensembles.
 
 mod bennett;
 mod chains;
@@ -8,12 +8,13 @@ mod density;
 mod exchange;
 mod gaussian;
 mod gibbs;
-mod memory;
 pub mod purpose;
 mod replicas;
 mod sampler;
+mod start_dependence;
 mod tempering;
 mod trajectory;
+pub(crate) mod weights;
 
 pub use bennett::{LogRatio, bennett};
 pub use chains::Chains;
@@ -23,9 +24,9 @@ pub use density::{hidden_traced, log_density};
 pub use exchange::{Exchange, acceptance, exchange, log_ratio};
 pub(crate) use gibbs::layer_key;
 pub use gibbs::{Order, sweep};
-pub use memory::Memory;
 pub use replicas::Replicas;
-pub use sampler::{How, Sampler, TEMPERATURES};
+pub use sampler::{Sampler, SamplingMethod, TEMPERATURES};
+pub use start_dependence::StartDependence;
 pub use tempering::Tempering;
 pub use trajectory::{Equilibration, Trajectory};
 pub(crate) use trajectory::{between, log_z_uncoupled, mean_acceptance, uncoupled};

@@ -1,4 +1,4 @@
-//! What random numbers are used for: no two uses share a stream.
+//! The purposes of random numbers, each with its own streams.
 
 /// Initial weights and states.
 pub const INIT: u32 = 1;

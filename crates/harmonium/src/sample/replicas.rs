@@ -1,26 +1,27 @@
-//! Replica exchange for whoever wants samples: anything may be clamped, the temperatures are found on the way.
+//! Replica exchange as a source of samples: any units may be clamped, and the temperatures adapt during burn-in.
 
 use super::Tempering;
 use crate::{Clamps, Machine, Real, Result, States};
 
-/// Exchanges between two steps of the temperatures: enough for the acceptance to be known, few enough to settle.
+/// Exchanges between two steps of the temperatures: enough to estimate the acceptance, few enough for the ladder to
+/// converge.
 const ADAPT_EVERY: usize = 25;
 
-/// Chains at β = 1 with replicas at higher temperatures; what is clamped is so at all of them.
+/// Chains at β = 1 with replicas at higher temperatures; units are clamped at all temperatures alike.
 #[derive(Clone, Debug)]
 pub struct Replicas<T: Real = f32> {
     ladder: Tempering<T>,
     clamps: Clamps,
-    /// Sweeps that are left for finding good temperatures.
+    /// Sweeps left for adapting the temperatures.
     adapting: usize,
 }
 
 impl<T: Real> Replicas<T> {
-    /// Replicas of `states` at `rungs` temperatures, which are adapted during the first half of the first `sweeps` sweeps:
-    /// samples are to be taken after those.
+    /// Replicas of `states` at `rungs` temperatures, which are adapted during the first half of the first `sweeps`
+    /// sweeps; take samples after these.
     ///
     /// # Errors
-    /// What [`Tempering::new`] refuses.
+    /// Errors of [`Tempering::new`].
     pub fn new(
         machine: &Machine<T>,
         clamps: Clamps,
@@ -40,7 +41,7 @@ impl<T: Real> Replicas<T> {
     /// `n` sweeps of all replicas, with an exchange after each.
     ///
     /// # Errors
-    /// Whatever sampling may refuse.
+    /// Errors of sampling.
     pub fn sweep(&mut self, machine: &Machine<T>, n: usize) -> Result<()> {
         for _ in 0..n {
             for k in 0..self.ladder.betas().len() {
@@ -68,8 +69,8 @@ impl<T: Real> Replicas<T> {
         &self.ladder
     }
 
-    /// Round trips from the coldest to the hottest rung and back, for each chain. Below 1 nothing speaks for all modes
-    /// having been found.
+    /// Round trips from the coldest to the hottest rung and back, for each chain. Below 1, it is not known whether all
+    /// modes were found.
     pub fn round_trips(&self) -> f64 {
         self.ladder.round_trips() as f64 / self.states().rows() as f64
     }

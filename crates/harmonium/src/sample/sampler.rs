@@ -1,6 +1,6 @@
-//! Samples for whoever wants those of the model: drawn exactly where that is quick, by chains that mix otherwise.
+//! Samples of the model: drawn exactly where that is fast, else by chains that are tested for mixing.
 
-use super::memory::{self, Memory};
+use super::start_dependence::{self, StartDependence};
 use super::{Chains, Clamp, Clamps, Replicas, purpose};
 use crate::exact::Draws;
 use crate::machine::{Known, Pattern, Rest, put};
@@ -14,40 +14,40 @@ const SHORT_TOGETHER: f64 = 0.25;
 /// Temperatures of replica exchange where none are set.
 pub const TEMPERATURES: usize = 12;
 
-/// How samples are to be made.
+/// How samples are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum How {
-    /// As it takes: exactly where all states can be weighed in no time, else by plain chains where these forget their start,
-    /// else by replica exchange.
+pub enum SamplingMethod {
+    /// Automatic: exact draws where enumeration is fast, else plain chains if these forget their start, else replica
+    /// exchange.
     Auto,
-    /// By plain chains, whatever they do.
+    /// Plain chains, not tested for mixing.
     Plain,
-    /// By replica exchange over this many temperatures.
+    /// Replica exchange over this many temperatures.
     Tempered(usize),
 }
 
-/// A source of samples of a machine with anything clamped: rows of states that sweeps renew.
+/// Draws samples of a machine with any units clamped: rows of states, renewed by sweeps.
 ///
-/// What it does follows from the machine, the clamps, the number of sweeps and the seed alone.
+/// The result depends only on the machine, the clamps, the number of sweeps and the seed.
 #[derive(Debug)]
 pub struct Sampler<T: Real = f32> {
     machine: Machine<T>,
     clamps: Clamps,
     source: Source<T>,
-    memory: Option<Memory>,
-    how: How,
+    start_dependence: Option<StartDependence>,
+    method: SamplingMethod,
 }
 
 #[derive(Debug)]
 enum Source<T: Real> {
-    Exact(Exactly<T>),
+    Exact(ExactDraws<T>),
     Plain(Chains<T>),
     Tempered(Box<Replicas<T>>),
 }
 
 impl<T: Real> Sampler<T> {
-    /// Samples from `states`, of which the units that are clamped keep their values. The first `sweeps` sweeps lead to the
-    /// first sample; `go_on` is asked now and then whether to continue the probe of mixing.
+    /// Starts from `states`, in which clamped units keep their values. `sweeps` is the burn-in before the first sample;
+    /// the test of mixing ends early when `go_on` returns false.
     ///
     /// # Errors
     /// A machine that cannot be normalised, clamps or states that do not fit, replica exchange of a conditional machine.
@@ -55,38 +55,40 @@ impl<T: Real> Sampler<T> {
         machine: Machine<T>,
         clamps: Clamps,
         states: States<T>,
-        how: How,
+        method: SamplingMethod,
         seed: u64,
         sweeps: usize,
         go_on: &mut dyn FnMut() -> bool,
     ) -> Result<Self> {
         machine.check_normalisable()?;
-        let mut memory = None;
+        let mut start_dependence = None;
         let tempered = |rungs: usize| {
             let replicas = Replicas::new(&machine, clamps.clone(), &states, rungs, seed, sweeps)?;
             Ok(Source::Tempered(Box::new(replicas)))
         };
-        let source = match how {
-            How::Plain => None,
-            How::Tempered(rungs) => Some(tempered(rungs)?),
-            How::Auto => match Exactly::new(&machine, &clamps, &states, seed)? {
+        let source = match method {
+            SamplingMethod::Plain => None,
+            SamplingMethod::Tempered(rungs) => Some(tempered(rungs)?),
+            SamplingMethod::Auto => match ExactDraws::new(&machine, &clamps, &states, seed)? {
                 Some(exactly) => Some(Source::Exact(exactly)),
                 None => {
-                    memory = memory::memory(&machine, &clamps, &states, sweeps, seed, go_on)?;
-                    let stuck = memory.is_some_and(|m| !m.is_gone());
+                    start_dependence = start_dependence::start_dependence(
+                        &machine, &clamps, &states, sweeps, seed, go_on,
+                    )?;
+                    let stuck = start_dependence.is_some_and(|m| !m.is_negligible());
                     let can = machine.with_role(Role::Condition).next().is_none();
                     if stuck && can { Some(tempered(TEMPERATURES)?) } else { None }
                 }
             },
         };
         let source = source.unwrap_or_else(|| Source::Plain(Chains::new(states, seed, purpose::USER)));
-        Ok(Self { machine, clamps, source, memory, how })
+        Ok(Self { machine, clamps, source, start_dependence, method })
     }
 
-    /// `n` sweeps of all rows; where samples are exact, new ones whatever n is.
+    /// `n` sweeps of all rows; for exact draws, one new draw for any n.
     ///
     /// # Errors
-    /// Whatever sampling may refuse.
+    /// Errors of sampling.
     pub fn sweep(&mut self, n: usize) -> Result<()> {
         match &mut self.source {
             Source::Exact(exactly) => exactly.draw(),
@@ -95,10 +97,10 @@ impl<T: Real> Sampler<T> {
         }
     }
 
-    /// [`sweep`](Self::sweep) one by one while `go_on` allows; whether all were made.
+    /// Sweeps one by one while `go_on` returns true; returns whether all `n` were made.
     ///
     /// # Errors
-    /// Whatever sampling may refuse.
+    /// Errors of sampling.
     pub fn sweep_while(&mut self, n: usize, go_on: &dyn Fn() -> bool) -> Result<bool> {
         for _ in 0..if self.is_exact() { 1 } else { n } {
             if !go_on() {
@@ -109,7 +111,7 @@ impl<T: Real> Sampler<T> {
         Ok(true)
     }
 
-    /// Whether rows are independent draws from the exact distribution, for which one sweep is as good as many.
+    /// Whether rows are independent draws from the exact distribution, for which a single sweep suffices.
     pub fn is_exact(&self) -> bool {
         matches!(self.source, Source::Exact(_))
     }
@@ -131,15 +133,15 @@ impl<T: Real> Sampler<T> {
         }
     }
 
-    /// What pairs of plain chains said, if they were asked.
-    pub fn memory(&self) -> Option<Memory> {
-        self.memory
+    /// The test of whether plain chains forget their start, where it was made.
+    pub fn start_dependence(&self) -> Option<StartDependence> {
+        self.start_dependence
     }
 
-    /// A note on what was done beyond the settings, and a warning about the samples; `None` where there is nothing to say.
+    /// A note on what was done beyond the settings, and a warning about the samples; `None` where there is none.
     pub fn remarks(&self) -> (Option<String>, Option<String>) {
         let trips = self.replicas().map(Replicas::round_trips);
-        let note = trips.filter(|_| self.how == How::Auto).map(|_| {
+        let note = trips.filter(|_| self.method == SamplingMethod::Auto).map(|_| {
             format!("plain chains do not forget their start here: replica exchange over {TEMPERATURES} temperatures")
         });
         let too_few = |trips: f64| {
@@ -150,7 +152,7 @@ impl<T: Real> Sampler<T> {
                  that all modes were found; use more sweeps or more temperatures"
             )
         };
-        let stuck = self.memory.is_some_and(|m| !m.is_gone()) && trips.is_none();
+        let stuck = self.start_dependence.is_some_and(|m| !m.is_negligible()) && trips.is_none();
         let conditional = "chains do not forget their start: the shares of the modes among the samples depend on it, and \
                            replica exchange is not for conditional machines; use more sweeps";
         let warning = trips.filter(|&t| t < 1.0).map(too_few);
@@ -159,25 +161,25 @@ impl<T: Real> Sampler<T> {
 }
 
 /// Layers and their units.
-type Places = Vec<(usize, Vec<usize>)>;
+type LayerUnits = Vec<(usize, Vec<usize>)>;
 
 /// Independent draws from the exact distributions of rows.
-struct Exactly<T: Real> {
+struct ExactDraws<T: Real> {
     states: States<T>,
-    /// Distributions, the rows that follow each, and the layers and units that they are of.
-    tables: Vec<(Draws, Vec<usize>, Places)>,
+    /// Each distribution with its rows, and its layers and units.
+    tables: Vec<(Draws, Vec<usize>, LayerUnits)>,
     seed: u64,
     drawn: u64,
 }
 
-impl<T: Real> std::fmt::Debug for Exactly<T> {
+impl<T: Real> std::fmt::Debug for ExactDraws<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Exactly").field("tables", &self.tables.len()).finish_non_exhaustive()
+        f.debug_struct("ExactDraws").field("tables", &self.tables.len()).finish_non_exhaustive()
     }
 }
 
-impl<T: Real> Exactly<T> {
-    /// `None` where it would take too long, or there are no states to be weighed.
+impl<T: Real> ExactDraws<T> {
+    /// `None` where enumeration would take too long or is impossible.
     fn new(
         machine: &Machine<T>,
         clamps: &Clamps,
@@ -218,7 +220,7 @@ impl<T: Real> Exactly<T> {
         let all: Vec<f64> = (0..self.states.rows()).map(|_| uniform(&mut rng)).collect();
         for (draws, rows, parts) in &self.tables {
             let uniforms: Vec<f64> = rows.iter().map(|&r| all[r]).collect();
-            // No two tables share a stream: each has its own first row.
+            // The first row of a group makes its stream unique.
             let seed = Key { block: rows[0] as u32, ..key }.hash();
             let drawn = draws.draw(&uniforms, Key { seed, purpose: purpose::EXACT, ..key })?;
             for (part, (l, units)) in parts.iter().enumerate() {

@@ -7,7 +7,7 @@ use crate::{Archive, Chains, Clamps, Error, Key, Machine, Real, Result};
 /// How fast the running acceptance of a gap follows the last exchange.
 const MEMORY: f64 = 0.1;
 
-/// Where a configuration was last, for counting round trips; it travels with the configuration.
+/// The end of the ladder a configuration visited last, for counting round trips; it moves with the configuration.
 const UNKNOWN: u64 = 0;
 const SEEN_COLD: u64 = 1;
 const COLD_THEN_HOT: u64 = 2;
@@ -29,7 +29,7 @@ pub struct Tempering<T: Real = f32> {
 }
 
 impl<T: Real> Tempering<T> {
-    /// `rows` chains at each β, started from units that do not see each other.
+    /// `rows` chains at each β, started from independent units.
     ///
     /// # Errors
     /// Inverse temperatures that do not fall from 1 to a number ≥ 0 (> 0 with real units, which have no
@@ -71,7 +71,7 @@ impl<T: Real> Tempering<T> {
     pub fn replica(&self, k: usize) -> &Chains<T> {
         &self.replicas[k]
     }
-    /// The chains of rung `k`, to be changed.
+    /// The chains of rung `k`, mutable.
     pub fn replica_mut(&mut self, k: usize) -> &mut Chains<T> {
         &mut self.replicas[k]
     }
@@ -91,7 +91,7 @@ impl<T: Real> Tempering<T> {
     /// Makes `n` sweeps at every rung.
     ///
     /// # Errors
-    /// Whatever [`Chains::sweep`] refuses.
+    /// Errors of [`Chains::sweep`].
     pub fn sweep(&mut self, machine: &Machine<T>, n: usize) -> Result<()> {
         machine.check_normalisable()?;
         let clamps = Clamps::none(machine);
@@ -145,7 +145,7 @@ impl<T: Real> Tempering<T> {
         if self.acceptance.iter().any(|a| a.is_nan()) {
             return;
         }
-        // A gap that never rejects still has a length, or rungs would fall together.
+        // A gap that never rejects gets a positive length, so that rungs stay apart.
         let rejection: Vec<f64> = self.acceptance.iter().map(|a| (1.0 - a).max(1e-3)).collect();
         let total: f64 = rejection.iter().sum();
         let old = self.betas.clone();

@@ -14,7 +14,7 @@ struct Rung<T: Real> {
     gap: Gap,
 }
 
-/// What is known of the gap between a rung and the one before it.
+/// Measurements of the gap between a rung and the one before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Gap {
     /// Estimate of $\ln Z/Z_{\text{before}}$.
@@ -29,9 +29,9 @@ struct Gap {
 
 /// Chains at the checkpoints $\theta_0, \theta_1, \dots$ of a training run that exchange configurations.
 ///
-/// The first rung has no couplings: its samples and its ln Z are exact. Neighbouring checkpoints are close,
-/// so configurations travel from there to the last rung, even across transitions that tempering in β does
-/// not survive. What no checkpoint gives weight to stays unseen.
+/// The first rung has no couplings: its samples and its ln Z are exact. Neighbouring checkpoints are close, so
+/// configurations travel from there to the last rung, even across transitions that tempering in β does not survive.
+/// Regions to which no checkpoint gives weight are never visited.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trajectory<T: Real = f32> {
     rungs: Vec<Rung<T>>,
@@ -39,7 +39,7 @@ pub struct Trajectory<T: Real = f32> {
     exchanges: u64,
 }
 
-/// What a run of [`Trajectory::equilibrate`] found.
+/// The result of [`Trajectory::equilibrate`].
 #[derive(Clone, Debug)]
 pub struct Equilibration<T: Real> {
     /// Configurations of the last rung from the second half of the run, several times its chains.
@@ -112,10 +112,10 @@ impl<T: Real> Trajectory<T> {
     /// configurations exchange with `target` at the given acceptance. Returns how many it added.
     ///
     /// # Errors
-    /// Whatever sampling may refuse.
+    /// Errors of sampling.
     pub fn bridge(&mut self, target: &Machine<T>, wanted: f64, rounds: usize) -> Result<usize> {
         let start = self.len();
-        // Sixty halvings reach the precision of the parameters: more rungs than that help nobody.
+        // Sixty halvings reach the precision of the parameters: more rungs cannot help.
         while self.len() - start < 60 && self.reach(target, 1)? < wanted {
             let mut part = 1.0;
             let mut next = target.clone();
@@ -146,7 +146,7 @@ impl<T: Real> Trajectory<T> {
     /// Calls `seen(gap, exchange)` for each pair.
     ///
     /// # Errors
-    /// Whatever sampling may refuse.
+    /// Errors of sampling.
     fn round(&mut self, sweeps: usize, mut seen: impl FnMut(usize, Exchange)) -> Result<()> {
         for rung in &mut self.rungs {
             let clamps = Clamps::none(&rung.machine);
@@ -171,7 +171,7 @@ impl<T: Real> Trajectory<T> {
     /// also improves ln Z of every gap.
     ///
     /// # Errors
-    /// Whatever sampling may refuse.
+    /// Errors of sampling.
     pub fn equilibrate(
         &mut self,
         sweeps: usize,
@@ -332,9 +332,8 @@ impl<T: Real> Thinned<T> {
     }
 }
 
-/// $\tau = 1 + 2\sum_t\rho(t)$ of a number that every chain reports each round, with the deviations taken
-/// from the mean over all chains: a chain that stays in its own corner counts as correlated. The sum ends at
-/// five times its own value.
+/// $\tau = 1 + 2\sum_t\rho(t)$ of a number that every chain reports each round, with the deviations taken from the mean
+/// over all chains: a chain that stays in one region counts as correlated. The sum ends at five times its own value.
 fn autocorrelation_time(series: &[Vec<f64>]) -> f64 {
     let (rounds, chains) = (series.len(), series[0].len());
     let mean = series.iter().flatten().sum::<f64>() / (rounds * chains) as f64;

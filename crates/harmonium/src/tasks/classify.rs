@@ -9,7 +9,7 @@ use ndarray::Array2;
 use std::borrow::Cow;
 use std::ops::ControlFlow;
 
-/// A classification to be; [`run`](Self::run) makes it.
+/// A classification task; [`run`](Self::run) carries it out.
 #[must_use = "nothing is classified until `run` is called"]
 pub struct Classify<'a, T: Real = f32> {
     machine: &'a Machine<T>,
@@ -19,12 +19,12 @@ pub struct Classify<'a, T: Real = f32> {
     observer: Box<dyn FnMut(Progress) -> ControlFlow<()> + 'a>,
 }
 
-/// Probabilities of classes.
+/// The probabilities of the classes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Classes {
     /// p(y|v), a row for each row and a column for each class.
     pub probabilities: Array2<f64>,
-    /// What is to be known of them, where they had to be estimated.
+    /// A note on their accuracy, where they had to be estimated.
     pub remark: Option<String>,
 }
 
@@ -39,7 +39,8 @@ impl Classes {
 }
 
 impl<T: Real> Machine<T> {
-    /// The task of finding p(y|v) of a class machine; what rows hold of the class is not read, missing entries are summed over.
+    /// The task of finding p(y|v) of a class machine; classes in the rows are not read, missing entries are summed
+    /// over.
     pub fn classify<'a>(&'a self, rows: impl IntoData<'a, T>) -> Classify<'a, T> {
         let data = rows.into_data(self);
         Classify { machine: self, data, layer: None, seed: 0, observer: Box::new(silent) }
@@ -57,7 +58,7 @@ impl<'a, T: Real> Classify<'a, T> {
         self.seed = seed;
         self
     }
-    /// Told how far the work has come; it may break it off.
+    /// Called with the progress of the work, which it may stop.
     pub fn on_progress(mut self, observer: impl FnMut(Progress) -> ControlFlow<()> + 'a) -> Self {
         self.observer = Box::new(observer);
         self

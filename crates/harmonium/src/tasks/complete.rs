@@ -1,4 +1,4 @@
-//! The task of filling what is missing in rows.
+//! The task of filling missing entries.
 
 use super::IntoData;
 use crate::evaluate::{CHAINS, Completion, Filling, SWEEPS, complete};
@@ -7,17 +7,18 @@ use crate::{Error, Machine, Real, Result, Role, States};
 use ndarray::Array2;
 use std::borrow::Cow;
 
-/// What is put into a gap.
+/// The value to fill a gap with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fill {
-    /// The most probable value given the known entries of the row; of real units the mean, of counts the nearest to it.
+    /// The most probable value given the known entries of the row; for real units the mean, for counts the integer
+    /// nearest to it.
     #[default]
     Best,
     /// One draw, jointly for all gaps of a row.
     Sample,
 }
 
-/// A completion to be; [`run`](Self::run) makes it.
+/// A completion task; [`run`](Self::run) carries it out.
 #[must_use = "nothing is filled until `run` is called"]
 pub struct Complete<'a, T: Real = f32> {
     machine: &'a Machine<T>,
@@ -35,7 +36,7 @@ pub struct Completed<'a, T: Real = f32> {
 }
 
 impl<T: Real> Machine<T> {
-    /// The task of filling what is missing in rows, from what is known of each.
+    /// The task of filling the missing entries of rows, given the known entries of each row.
     pub fn complete<'a>(&'a self, rows: impl IntoData<'a, T>) -> Complete<'a, T> {
         let filling = Filling { chains: CHAINS, sweeps: SWEEPS, seed: 0 };
         let data = rows.into_data(self);
@@ -59,7 +60,7 @@ impl<'a, T: Real> Complete<'a, T> {
         self.filling.seed = seed;
         self
     }
-    /// Asked between sweeps whether to stop.
+    /// Called between sweeps; returns true to stop.
     pub fn stop_when(mut self, stopped: impl Fn() -> bool + 'a) -> Self {
         self.stopped = Box::new(stopped);
         self

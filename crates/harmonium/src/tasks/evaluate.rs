@@ -10,7 +10,7 @@ use crate::train::{Data, Floor};
 use crate::{Machine, Real, Result, Role};
 use std::borrow::Cow;
 
-/// An evaluation to be; [`run`](Self::run) makes it.
+/// An evaluation task; [`run`](Self::run) carries it out.
 #[must_use = "nothing is evaluated until `run` is called"]
 pub struct Evaluate<'a, T: Real = f32> {
     machine: &'a Machine<T>,
@@ -20,7 +20,7 @@ pub struct Evaluate<'a, T: Real = f32> {
     effort: Effort<'a>,
 }
 
-/// Where the likelihood of independent columns comes from.
+/// The independent columns to compare with.
 enum Reference<'a> {
     /// The marginals of the rows themselves: no model of independent columns does better on them.
     OwnRows,
@@ -46,7 +46,7 @@ impl Evaluation {
     pub fn interval(&self) -> Interval {
         self.log_likelihood.interval
     }
-    /// Whether to rely on the number, or what is wrong with the model.
+    /// Whether the value is reliable, or what is wrong with the model.
     pub fn verdict(&self) -> Verdict {
         self.log_likelihood.verdict
     }
@@ -54,15 +54,15 @@ impl Evaluation {
     pub fn reasons(&self) -> &[String] {
         &self.log_likelihood.reasons
     }
-    /// What the machine has over independent columns on the same rows.
+    /// Gain over independent columns on the same rows.
     pub fn gain(&self) -> Option<Gain> {
         self.log_likelihood.gain
     }
 }
 
 impl<T: Real> Machine<T> {
-    /// The task of finding the log-likelihood of rows. Missing entries are summed over, and so is a visible layer that the rows do
-    /// not hold at all, as the class of unlabelled rows. Conditional machines give ln p(v | condition).
+    /// The task of finding the log-likelihood of rows. Missing entries are summed over, and so is a visible layer that
+    /// is absent from the rows, such as the class of unlabelled rows. Conditional machines give ln p(v | condition).
     pub fn log_likelihood<'a>(&'a self, rows: impl IntoData<'a, T>) -> Evaluate<'a, T> {
         let data = rows.into_data(self);
         Evaluate { machine: self, data, z: None, floor: Reference::OwnRows, effort: Effort::new() }
@@ -77,8 +77,8 @@ impl<'a, T: Real> Evaluate<'a, T> {
         self.z = Some(z);
         self
     }
-    /// Compares with these independent columns, as [`Trained::floor`](super::Trained::floor) has them; `None` for no comparison. By
-    /// default it is with columns that have the marginals of the rows themselves.
+    /// Compares with these independent columns, as in [`Trained::floor`](super::Trained::floor); `None` for no
+    /// comparison. The default are columns with the marginals of the rows themselves.
     pub fn floor(mut self, floor: Option<&'a Floor>) -> Self {
         self.floor = floor.map_or(Reference::Nothing, Reference::Given);
         self
@@ -114,7 +114,7 @@ impl<'a, T: Real> Evaluate<'a, T> {
         }
         let own;
         let floor = match self.floor {
-            // Labels are part of what a floor knows; without them there is none.
+            // The floor includes the labels, so unlabelled rows cannot be compared with it.
             _ if unlabelled || conditional => None,
             Reference::Nothing => None,
             Reference::Given(floor) => Some(floor),

@@ -7,7 +7,7 @@ use crate::{Error, Machine, Real, Result, Role};
 use ndarray::Array2;
 use std::borrow::Cow;
 
-/// Features to be; [`run`](Self::run) computes them.
+/// A feature task; [`run`](Self::run) carries it out.
 #[must_use = "nothing is computed until `run` is called"]
 pub struct Features<'a, T: Real = f32> {
     machine: &'a Machine<T>,
@@ -18,8 +18,8 @@ pub struct Features<'a, T: Real = f32> {
 }
 
 impl<T: Real> Machine<T> {
-    /// The task of computing the mean of every hidden unit given each row. Deeper layers see the most probable states of those below;
-    /// of rows with gaps it is the mean over all ways to complete them.
+    /// The task of computing the mean of every hidden unit given each row. Deeper layers get their input from the most
+    /// probable states of the layer below; for rows with gaps it is the mean over all completions.
     pub fn features<'a>(&'a self, rows: impl IntoData<'a, T>) -> Features<'a, T> {
         let data = rows.into_data(self);
         Features { machine: self, data, inputs: false, seed: 0, stopped: Box::new(|| false) }
@@ -27,7 +27,7 @@ impl<T: Real> Machine<T> {
 }
 
 impl<'a, T: Real> Features<'a, T> {
-    /// What reaches the hidden units, in place of their means.
+    /// Returns the inputs of the hidden units in place of their means.
     pub fn inputs(mut self, inputs: bool) -> Self {
         self.inputs = inputs;
         self
@@ -37,7 +37,7 @@ impl<'a, T: Real> Features<'a, T> {
         self.seed = seed;
         self
     }
-    /// Asked between sweeps whether to stop.
+    /// Called between sweeps; returns true to stop.
     pub fn stop_when(mut self, stopped: impl Fn() -> bool + 'a) -> Self {
         self.stopped = Box::new(stopped);
         self

@@ -5,7 +5,7 @@ use crate::train::Data;
 use crate::{Machine, Parameters, Real, Result};
 use std::borrow::Cow;
 
-/// A gradient to be; [`run`](Self::run) computes it.
+/// A gradient task; [`run`](Self::run) carries it out.
 #[must_use = "nothing is computed until `run` is called"]
 pub struct Gradient<'a, T: Real = f32> {
     machine: &'a Machine<T>,

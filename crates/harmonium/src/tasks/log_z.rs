@@ -2,14 +2,14 @@
 
 use super::IntoData;
 use crate::evaluate::{Budget, Estimate, LogZParams, log_z};
-use crate::partition::{Observer, Progress, silent};
+use crate::partition::{Progress, ProgressFn, silent};
 use crate::train::Data;
 use crate::{Machine, Real, Result};
 use std::borrow::Cow;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-/// What an estimate of ln Z may do, who watches it and for how long.
+/// Settings, observer and time budget of an estimate of ln Z.
 pub(super) struct Effort<'a> {
     pub(super) params: LogZParams,
     budget: Option<Duration>,
@@ -24,7 +24,7 @@ impl<'a> Effort<'a> {
     /// Calls `work` with the settings, the clock of the budget and the observer.
     pub(super) fn spend<R>(
         &mut self,
-        work: impl FnOnce(&LogZParams, Option<Budget<'_>>, &mut Observer<'_>) -> Result<R>,
+        work: impl FnOnce(&LogZParams, Option<Budget<'_>>, &mut ProgressFn<'_>) -> Result<R>,
     ) -> Result<R> {
         let start = Instant::now();
         let clock = || start.elapsed().as_secs_f64();
@@ -36,7 +36,7 @@ impl<'a> Effort<'a> {
 /// The settings that estimates of ln Z share.
 macro_rules! effort_settings {
     () => {
-        /// Time for the estimate of ln Z; without one it takes what its precision needs.
+        /// Time budget of the estimate of ln Z; by default it takes as long as its precision requires.
         pub fn budget(mut self, budget: std::time::Duration) -> Self {
             self.effort.set_budget(Some(budget));
             self
@@ -61,7 +61,7 @@ macro_rules! effort_settings {
             self.effort.params = params;
             self
         }
-        /// Told how far the work has come; it may break it off.
+        /// Called with the progress of the work, which it may stop.
         pub fn on_progress(
             mut self,
             observer: impl FnMut(crate::partition::Progress) -> std::ops::ControlFlow<()> + 'a,
@@ -82,7 +82,7 @@ impl<'a> Effort<'a> {
     }
 }
 
-/// An estimate of ln Z to be; [`run`](Self::run) makes it.
+/// The task of estimating ln Z; [`run`](Self::run) carries it out.
 #[must_use = "nothing is estimated until `run` is called"]
 pub struct EstimateLogZ<'a, T: Real = f32> {
     machine: &'a Machine<T>,
@@ -100,7 +100,7 @@ impl<T: Real> Machine<T> {
 impl<'a, T: Real> EstimateLogZ<'a, T> {
     effort_settings!();
 
-    /// Rows whose marginals make the base of the annealing, as training rows do best.
+    /// Rows whose marginals define the base of the annealing path, ideally training rows.
     pub fn base(mut self, rows: impl IntoData<'a, T>) -> Self {
         self.base = Some(rows.into_data(self.machine));
         self
@@ -113,7 +113,7 @@ impl<'a, T: Real> EstimateLogZ<'a, T> {
     pub fn run(mut self) -> Result<Estimate> {
         self.machine.check()?;
         let base = self.base.take().transpose()?;
-        // Rows with gaps say nothing about the base of the estimate.
+        // The base is fitted to rows without gaps.
         let base = base.as_deref().and_then(Data::whole);
         let machine = self.machine;
         self.effort

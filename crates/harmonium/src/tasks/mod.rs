@@ -1,4 +1,4 @@
-//! What people do with a machine, each a task: settings by name, unset ones with their defaults, then `run`.
+//! The tasks of a user. Each is a builder: set what should differ from the defaults, then call `run`.
 //!
 //! ```
 //! use harmonium::{Machine, binary};

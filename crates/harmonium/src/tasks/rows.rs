@@ -1,4 +1,4 @@
-//! Rows of data in the forms that people have them.
+//! Conversion of arrays, bits and lists to rows of data.
 
 use crate::train::Data;
 use crate::{Batch, Bits, Error, Layer, Machine, Real, Result, Role, States};
@@ -28,7 +28,7 @@ impl Number for bool {
     }
 }
 
-/// What can be the rows of a machine.
+/// Types that can be converted to rows of data.
 ///
 /// Arrays have the columns of all visible and conditioning layers side by side, in the machine's order, a number for each unit;
 /// those of the class ([`Machine::class_layer`]) may be left out. NaN is a missing entry, and where a value of a binary layer
@@ -140,7 +140,7 @@ fn batch<T: Real>(layer: &Layer<T>, mut values: Array2<f64>) -> Result<(Batch<T>
         Bits::from_fn(rows, cols, |r, j| !values[[r, j]].is_nan())
     });
     if known.is_some() {
-        // Any allowed value will do: nothing reads it.
+        // Any allowed value will do, because it is never read.
         let stand_in = layer.kind().placeholder();
         values.mapv_inplace(|x| if x.is_nan() { stand_in } else { x });
     }

@@ -1,18 +1,18 @@
 //! The task of sampling.
 
 use super::IntoData;
-use crate::sample::{How, Sampler, purpose};
+use crate::sample::{Sampler, SamplingMethod, purpose};
 use crate::train::Data;
 use crate::{Bits, Chains, Clamp, Clamps, Error, Machine, Member, Real, Result, Role, States};
 use ndarray::Array2;
 use std::borrow::Cow;
 
-/// Sweeps of every chain before its first sample, where nothing is set.
+/// Sweeps of every chain before its first sample, by default.
 pub const SWEEPS: usize = 1000;
-/// Sweeps between two samples of a chain, where nothing is set.
+/// Sweeps between two samples of a chain, by default.
 pub const SWEEPS_BETWEEN: usize = 100;
 
-/// Samples to be; [`run`](Self::run) draws them.
+/// A sampling task; [`run`](Self::run) carries it out.
 #[must_use = "nothing is drawn until `run` is called"]
 pub struct Sample<'a, T: Real = f32> {
     machine: &'a Machine<T>,
@@ -21,14 +21,14 @@ pub struct Sample<'a, T: Real = f32> {
     sweeps: usize,
     between: usize,
     temperature: f64,
-    how: How,
+    method: SamplingMethod,
     seed: u64,
     clamps: Vec<(String, usize, f64)>,
     given: Option<Result<Cow<'a, Data<T>>>>,
     stopped: Box<dyn Fn() -> bool + 'a>,
 }
 
-/// Samples of all layers, and how they were made.
+/// Samples of all layers, and how they were drawn.
 #[derive(Clone, Debug)]
 pub struct Samples<T: Real = f32> {
     members: Vec<Member<T>>,
@@ -36,15 +36,15 @@ pub struct Samples<T: Real = f32> {
     pub states: States<T>,
     /// Whether they are independent draws from the exact distribution.
     pub exact: bool,
-    /// The replica exchange, where there was one.
+    /// Diagnostics of the replica exchange, if it was used.
     pub exchange: Option<Exchange>,
-    /// What was done beyond the settings.
+    /// A note on choices made automatically.
     pub note: Option<String>,
-    /// A reason not to rely on the samples.
+    /// A reason why the samples may be unreliable.
     pub warning: Option<String>,
 }
 
-/// How replica exchange went.
+/// Diagnostics of replica exchange.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Exchange {
     /// Number of temperatures.
@@ -65,7 +65,7 @@ impl<T: Real> Machine<T> {
             sweeps: SWEEPS,
             between: SWEEPS_BETWEEN,
             temperature: 1.0,
-            how: How::Auto,
+            method: SamplingMethod::Auto,
             seed: 0,
             clamps: Vec::new(),
             given: None,
@@ -95,9 +95,9 @@ impl<'a, T: Real> Sample<'a, T> {
         self.temperature = temperature;
         self
     }
-    /// Exact draws, plain chains or replica exchange; by default what the machine needs.
-    pub fn how(mut self, how: How) -> Self {
-        self.how = how;
+    /// Exact draws, plain chains or replica exchange; by default chosen for the machine.
+    pub fn method(mut self, method: SamplingMethod) -> Self {
+        self.method = method;
         self
     }
     /// Seed of all random numbers.
@@ -105,17 +105,17 @@ impl<'a, T: Real> Sample<'a, T> {
         self.seed = seed;
         self
     }
-    /// Keeps a unit of a layer at a value in all samples.
+    /// Clamps a unit of a layer to a value in all samples.
     pub fn clamp(mut self, layer: &str, unit: usize, value: f64) -> Self {
         self.clamps.push((layer.to_owned(), unit, value));
         self
     }
-    /// Keeps the known entries of these rows: sample r those of row r, starting again where there are fewer rows.
+    /// Clamps the known entries of these rows: sample r to those of row r, cyclically if there are fewer rows.
     pub fn given(mut self, rows: impl IntoData<'a, T>) -> Self {
         self.given = Some(rows.into_data(self.machine));
         self
     }
-    /// Asked between sweeps whether to stop.
+    /// Called between sweeps; returns true to stop.
     pub fn stop_when(mut self, stopped: impl Fn() -> bool + 'a) -> Self {
         self.stopped = Box::new(stopped);
         self
@@ -156,7 +156,7 @@ impl<'a, T: Real> Sample<'a, T> {
         let stopped = || Error::Stopped { what: "sampling" };
         let mut go_on = || !(self.stopped)();
         let mut source =
-            Sampler::new(machine, clamps, states, self.how, self.seed, self.sweeps, &mut go_on)?;
+            Sampler::new(machine, clamps, states, self.method, self.seed, self.sweeps, &mut go_on)?;
         let mut parts: Vec<States<T>> = Vec::new();
         while parts.len() * chains < self.n {
             let sweeps = if parts.is_empty() { self.sweeps } else { self.between.max(1) };

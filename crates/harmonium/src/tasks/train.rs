@@ -10,7 +10,7 @@ use crate::{Archive, Error, Machine, Real, Result};
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
-/// A training run to be; [`run`](Self::run) carries it out.
+/// A training task; [`run`](Self::run) carries it out.
 #[must_use = "nothing is trained until `run` is called"]
 pub struct Train<'a, T: Real = f32> {
     machine: &'a mut Machine<T>,
@@ -25,7 +25,7 @@ pub struct Train<'a, T: Real = f32> {
     stopped: Box<dyn Fn() -> bool + 'a>,
 }
 
-/// What a run has done.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Trained {
     /// Updates done.
@@ -34,10 +34,10 @@ pub struct Trained {
     pub reason: StopReason,
     /// The settings it ran with.
     pub plan: TrainPlan,
-    /// Likelihoods of independent columns with the marginals of the training rows, which evaluations compare with. None where the
-    /// machine learnt to tell classes apart, which is no model of the rows.
+    /// Independent columns with the marginals of the training rows, for comparison in evaluations. `None` for
+    /// discriminative training, which is not a model of the rows.
     pub floor: Option<Floor>,
-    /// Everything the rest of the run depends on, for [`Train::resume`].
+    /// The state of the run, for [`Train::resume`].
     pub checkpoint: Archive,
 }
 
@@ -101,17 +101,17 @@ impl<'a, T: Real> Train<'a, T> {
         self.params = params;
         self
     }
-    /// Held-out rows, by which the best model is chosen.
+    /// Held-out rows, on which the best model is selected.
     pub fn valid(mut self, rows: impl IntoData<'a, T>) -> Self {
         self.valid = Some(rows.into_data(self.machine));
         self
     }
-    /// Time for the whole run: as many updates as fit into it where no number is set.
+    /// Time budget of the whole run: unless a number of updates is set, as many as fit into it.
     pub fn budget(mut self, budget: Duration) -> Self {
         self.budget = Some(budget);
         self
     }
-    /// Whether a deep machine starts from RBMs trained level by level; by default a blank one does.
+    /// Whether to pretrain a deep machine as a stack of RBMs; by default if its weights are zero.
     pub fn pretrain(mut self, pretrain: bool) -> Self {
         self.pretrain = Some(pretrain);
         self
@@ -129,14 +129,14 @@ impl<'a, T: Real> Train<'a, T> {
     /// # }
     /// ```
     ///
-    /// Updates that had to be undone still lower it. For this and the other own parts of a run: without a number of updates
-    /// the run has the default one, which is not chosen by cross-validation; a checkpoint does not hold closures, and a run
-    /// that is resumed must be given the same parts again or is refused.
+    /// Updates that had to be undone still lower it. For this and all custom components of a run: an unset number of
+    /// updates gets its default without cross-validation; a checkpoint does not contain closures, so a resumed run must
+    /// be given the same components again, or is refused.
     pub fn rate_with(mut self, rate: impl FnMut(u64) -> f64 + Send + 'a) -> Self {
         self.hooks = self.hooks.rate(rate);
         self
     }
-    /// How a gradient becomes a step, in place of the optimiser: the closure replaces the one by the other.
+    /// A custom step rule in place of the optimiser: the closure turns the gradient into the step, in place.
     ///
     /// ```
     /// # use harmonium::{Machine, Parameters, binary};
@@ -151,13 +151,13 @@ impl<'a, T: Real> Train<'a, T> {
     /// # }
     /// ```
     ///
-    /// A rule with memory is a [`StepRule`], which can save it. Defaults that depend on the optimiser, as the rate, are still
-    /// those of the settings.
+    /// A rule with state is a [`StepRule`], which can save it. Defaults that depend on the optimiser, such as the rate,
+    /// follow the optimiser in the settings.
     pub fn optimiser_with(mut self, rule: impl StepRule<T> + 'a) -> Self {
         self.hooks = self.hooks.step_rule(rule);
         self
     }
-    /// An own estimator of the negative phase: a [`NegativePhase`], or a closure that writes the moments.
+    /// A custom estimator of the negative phase: a [`NegativePhase`], or a closure that writes the moments.
     ///
     /// ```
     /// # use harmonium::estimate::{Context, Info};
@@ -175,13 +175,13 @@ impl<'a, T: Real> Train<'a, T> {
     /// # }
     /// ```
     ///
-    /// Defaults that depend on the estimator, as the minibatch, are those of the estimator in the settings; where none is set,
-    /// of persistent chains.
+    /// Defaults that depend on the estimator, such as the minibatch, follow the estimator in the settings, or
+    /// persistent chains if none is set.
     pub fn estimator_with(mut self, estimator: impl NegativePhase<T> + 'a) -> Self {
         self.hooks = self.hooks.estimator(estimator);
         self
     }
-    /// Sees the gradient of every update and may add to it: an observer or an own penalty.
+    /// Called with the gradient of every update, to which it may add: for observation or a custom penalty.
     pub fn gradient_with(
         mut self,
         f: impl FnMut(&mut Gradient<T>, &Machine<T>) -> Result<()> + Send + 'a,
@@ -189,32 +189,32 @@ impl<'a, T: Real> Train<'a, T> {
         self.hooks = self.hooks.gradient(f);
         self
     }
-    /// Adds the shares of other processes to every gradient.
+    /// Adds the contributions of other processes to every gradient.
     pub fn reduce_with(mut self, reduce: impl Reduce<T> + 'a) -> Self {
         self.hooks = self.hooks.reduce(reduce);
         self
     }
-    /// Goes on from a checkpoint: settings are the checkpoint's.
+    /// Resumes from a checkpoint, with its settings.
     pub fn resume(mut self, checkpoint: &'a Archive) -> Self {
         self.resume = Some(checkpoint);
         self
     }
-    /// Told of every event of the run; several observers are told in order.
+    /// Called with every event of the run; several observers are called in order.
     pub fn observe(mut self, observer: impl Observer<T> + 'a) -> Self {
         self.observers.push(Box::new(observer));
         self
     }
-    /// Asked between updates, and while the length of the run is looked for, whether to stop.
+    /// Called between updates, and while the length of the run is determined; returns true to stop.
     pub fn stop_when(mut self, stopped: impl Fn() -> bool + 'a) -> Self {
         self.stopped = Box::new(stopped);
         self
     }
 
-    /// Trains. The machine then has the best parameters of the run, also where an observer stopped it; after an error it is as it
-    /// was.
+    /// Trains. The machine then has the best parameters of the run, even if an observer stopped it; after an error it
+    /// is unchanged.
     ///
     /// # Errors
-    /// Rows or settings that do not fit the machine; whatever sampling or an observer may refuse.
+    /// Rows or settings that do not fit the machine; errors of sampling or of an observer.
     pub fn run(self) -> Result<Trained> {
         let Self { machine, data, valid, mut params, budget, pretrain, resume, .. } = self;
         let Self { mut observers, hooks, stopped, .. } = self;
@@ -240,7 +240,7 @@ impl<'a, T: Real> Train<'a, T> {
                 if hooks.has_estimator() {
                     params.estimator.get_or_insert(Estimator::Pcd { sweeps: None, chains: None });
                 }
-                // Own parts cannot be run twice, as a search for the length would.
+                // Custom components cannot be run several times, as cross-validation of the length would.
                 let plan = match hooks.is_empty() {
                     true => settings(params, machine, &data, seconds, &stopped)?,
                     false => params.plan(machine, &data)?,

@@ -1,15 +1,15 @@
-//! Checkpoints: all that the next update depends on, so that a resumed run ends with the same bits.
+//! Checkpoints: the complete state of a run, so that a resumed run ends with the same bits.
 
-use super::mixing::Climb;
+use super::mixing::LikelihoodRange;
 use super::watch::Best;
 use super::white::White;
-use super::{Control, Coordinates, Data, Event, Hooks, Observer, TrainParams, Trainer};
+use super::{Control, Data, Event, Hooks, Observer, OffsetsAndScales, TrainParams, Trainer};
 use crate::{Archive, Batch, Error, Machine, Real, Result, Tensor};
 use ndarray::Array2;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-/// Layout of a checkpoint; another number is refused.
+/// Version of the layout; others are refused.
 const VERSION: u64 = 1;
 
 impl<'d, T: Real> Trainer<'d, T> {
@@ -24,7 +24,7 @@ impl<'d, T: Real> Trainer<'d, T> {
         archive.put_f64s("factors", &[self.rate_factor, self.usual_norm]);
         archive.put_parameters("machine", &self.machine().parameters());
         if self.white.is_some() {
-            // The run's own coordinates: going there and back would cost the last digits.
+            // In the run's internal coordinates: a round trip would cost the last digits.
             archive.put_parameters("inside", &self.machine.parameters());
         }
         let mut below = |name: &str, save: &dyn Fn(&mut Archive)| {
@@ -51,10 +51,10 @@ impl<'d, T: Real> Trainer<'d, T> {
         Self::resume_with(machine, data, archive, Hooks::default())
     }
 
-    /// As [`resume`](Self::resume), with the own parts that the run had: closures are not in a checkpoint.
+    /// As [`resume`](Self::resume), with the custom components that the run had, which a checkpoint does not contain.
     ///
     /// # Errors
-    /// As for [`resume`](Self::resume); other own parts than the checkpoint names.
+    /// As for [`resume`](Self::resume); other custom components than the checkpoint lists.
     pub fn resume_with(
         mut machine: Machine<T>,
         data: &'d Data<T>,
@@ -79,8 +79,8 @@ impl<'d, T: Real> Trainer<'d, T> {
         let name = if white.is_some() { "inside" } else { "machine" };
         let parameters = archive.parameters(name, &machine.parameters())?;
         machine.set_parameters(&parameters)?;
-        // Nothing is drawn that the checkpoint would replace.
-        let coordinates = Coordinates::blank(plan.form, &machine);
+        // Chains are not drawn, because the checkpoint replaces them.
+        let coordinates = OffsetsAndScales::blank(plan.form, &machine);
         let mut run = Self::assemble(machine, plan, data, white, coordinates, hooks, false)?;
         run.estimator.load(&archive.below("estimator"))?;
         run.positive.load(&archive.below("positive"))?;
@@ -89,7 +89,7 @@ impl<'d, T: Real> Trainer<'d, T> {
         run.best = Best::load(&archive.below("best"), &parameters)?;
         // Checkpoints of older versions have none.
         run.safe = Best::load(&archive.below("safe"), &parameters).unwrap_or_else(|_| Best::new());
-        run.climb = Climb::load(&archive.below("climb"));
+        run.climb = LikelihoodRange::load(&archive.below("climb"));
         let damaged = |name: &str| Error::shape(format!("archive entry {name}"), 2, "other");
         let [update, undone] = archive.u64s("counters")?[..] else {
             return Err(damaged("counters"));
@@ -103,7 +103,7 @@ impl<'d, T: Real> Trainer<'d, T> {
     }
 }
 
-/// The settings as text, one code per byte: archives hold numbers.
+/// The settings as text, one code per byte, because archives hold numbers only.
 fn text(params: &TrainParams) -> Tensor {
     let json = serde_json::to_vec(params).expect("settings are plain data");
     let codes = json.iter().map(|&b| u32::from(b)).collect();
@@ -123,7 +123,7 @@ pub fn params(archive: &Archive) -> Result<TrainParams> {
     serde_json::from_slice(&json).map_err(|e| bad(e.to_string()))
 }
 
-/// A number that differs for different data (FNV over all values and weights).
+/// A hash of all values and weights, to detect different data.
 fn fingerprint<T: Real>(data: &Data<T>) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     let mut eat = |x: u64| hash = (hash ^ x).wrapping_mul(0x0100_0000_01b3).rotate_left(23);
@@ -140,7 +140,7 @@ fn fingerprint<T: Real>(data: &Data<T>) -> u64 {
     hash
 }
 
-/// Writes a checkpoint every so many updates and at the end, in place of the one before.
+/// Writes a checkpoint at regular intervals and at the end, replacing the one before.
 #[derive(Clone, Debug)]
 pub struct Checkpoints {
     path: PathBuf,
@@ -168,27 +168,27 @@ impl<T: Real> Observer<T> for Checkpoints {
     }
 }
 
-/// Keeps the parameters at exponentially spaced updates, in files of their own: the trajectory of the run.
+/// Saves the parameters at exponentially spaced updates, each in its own file.
 #[derive(Clone, Debug)]
-pub struct Trajectory {
+pub struct Snapshots {
     folder: PathBuf,
     ratio: f64,
 }
 
-impl Trajectory {
+impl Snapshots {
     /// Files `update-00000123.safetensors` in `folder`, at updates that grow by `ratio` (at least 1.01).
     pub fn new(folder: impl AsRef<Path>, ratio: f64) -> Self {
         Self { folder: folder.as_ref().into(), ratio: ratio.max(1.01) }
     }
 
-    /// Whether a file is kept at this update: the first one at or past each power of the ratio.
+    /// Whether to save at this update: the first one at or past each power of the ratio.
     pub fn keeps(&self, update: u64) -> bool {
         let power = |u: u64| ((u as f64).ln() / self.ratio.ln()).floor();
         update == 1 || update > 1 && power(update) > power(update - 1)
     }
 }
 
-impl<T: Real> Observer<T> for Trajectory {
+impl<T: Real> Observer<T> for Snapshots {
     fn on_event(&mut self, event: &Event, run: &Trainer<'_, T>) -> Result<Control> {
         if let Event::Updated(u) = event
             && self.keeps(u.update)

@@ -1,32 +1,32 @@
 //! Centred and standardised coordinates: other parameters of the same model.
 
 use super::init::{Marginals, spare_variance};
-use super::{Data, Form};
+use super::{Coordinates, Data};
 use crate::machine::Parameters;
 use crate::{Archive, Kind, Machine, Real, Result, Role, units};
 use ndarray::Array2;
 
-/// Variance added to every unit's own before scales are taken from it: constant units have none.
+/// Variance added to that of every unit before scales are computed, for units that are constant.
 const PSEUDO_VARIANCE: f64 = 0.02;
 
 /// Offsets and scales of every column of every layer, in which couplings read
 /// $-\big((x-\mu)/s\big)^\top \tilde W \big((y-\lambda)/s'\big)$.
 ///
-/// A machine always keeps its plain parameters; the coordinates only decide in which direction an update
-/// goes. A change of offsets therefore never changes the model. With $\tilde W = s W s'$ the layers'
-/// parameters are $\tilde b = b + W\lambda$ and $\tilde c = c + W^\top\mu$.
+/// A machine always keeps its plain parameters; the coordinates only affect the direction of an update. A change of
+/// offsets therefore never changes the model. With $\tilde W = s W s'$ the layers' parameters are $\tilde b = b +
+/// W\lambda$ and $\tilde c = c + W^\top\mu$.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Coordinates<T = f32> {
-    form: Form,
+pub struct OffsetsAndScales<T = f32> {
+    form: Coordinates,
     centre: Vec<Vec<T>>,
     scale: Vec<Vec<T>>,
     /// Whether hidden offsets have seen data yet.
     started: bool,
 }
 
-/// The units that the columns of a layer are measured in: with their mean μ and scale s, a layer of any kind has
-/// $\tilde\theta = s\theta$ or, where it has a γ, $\tilde\gamma = s^2\gamma$ and $\tilde\theta = s(\theta - \mu\gamma)$, in
-/// which one learning rate fits columns of any unit.
+/// The units in which the columns of a layer are measured: with mean μ and scale s, a layer of any kind has
+/// $\tilde\theta = s\theta$ or, where it has a γ, $\tilde\gamma = s^2\gamma$ and $\tilde\theta = s(\theta -
+/// \mu\gamma)$, in which one learning rate fits columns of any unit.
 pub(super) struct Units<'a, T> {
     kind: Kind,
     centre: &'a [T],
@@ -55,7 +55,7 @@ impl<T: Real> Units<'_, T> {
         }
     }
 
-    /// The mean that row `theta` is taken about: each side of a dReLU unit sees values of its own sign.
+    /// The mean that row `theta` is centred at: each side of a dReLU unit has values of its own sign.
     fn centre_of(&self, theta: usize, j: usize) -> T {
         let mu = self.centre[j];
         match (self.kind.has_sides(), theta) {
@@ -66,23 +66,22 @@ impl<T: Real> Units<'_, T> {
     }
 }
 
-impl<T: Real> Coordinates<T> {
-    /// Coordinates of this form: visible offsets and scales from the data, once and for all; hidden ones
-    /// follow with [`follow`](Self::follow).
+impl<T: Real> OffsetsAndScales<T> {
+    /// Visible offsets and scales from the data, which stay fixed; hidden ones are updated by [`follow`](Self::follow).
     ///
     /// # Errors
     /// Data that do not hold the visible layers.
-    pub fn new(form: Form, machine: &Machine<T>, data: &Data<T>) -> Result<Self> {
+    pub fn new(form: Coordinates, machine: &Machine<T>, data: &Data<T>) -> Result<Self> {
         let mut out = Self::blank(form, machine);
-        if form != Form::Plain {
+        if form != Coordinates::Plain {
             for l in (0..machine.len()).filter(|&l| machine.role(l) != Role::Hidden) {
                 let m = Marginals::new(machine, data, l)?;
                 let measured = machine.layer(l).kind().form() == units::Form::Reals;
                 for j in 0..m.sum.len() {
                     let (mean, variance) = (m.mean(j), m.variance(j));
                     out.set(l, j, mean, variance);
-                    if form == Form::Standardised && measured {
-                        // Columns come in any unit: what is added must have it, too.
+                    if form == Coordinates::Standardised && measured {
+                        // Columns may have any unit of measurement, so the added variance scales with the column.
                         out.scale[l][j] = T::of((variance + spare_variance(mean)).sqrt());
                     }
                 }
@@ -92,13 +91,13 @@ impl<T: Real> Coordinates<T> {
     }
 
     /// Offsets of 0 and scales of 1, for [`load`](Self::load).
-    pub(super) fn blank(form: Form, machine: &Machine<T>) -> Self {
+    pub(super) fn blank(form: Coordinates, machine: &Machine<T>) -> Self {
         let all = |x: T| (0..machine.len()).map(|l| vec![x; machine.layer(l).width()]).collect();
         Self { form, centre: all(T::zero()), scale: all(T::one()), started: false }
     }
 
-    /// The form.
-    pub fn form(&self) -> Form {
+    /// Plain, centred or standardised.
+    pub fn form(&self) -> Coordinates {
         self.form
     }
     /// Offsets of layer `l`.
@@ -113,21 +112,21 @@ impl<T: Real> Coordinates<T> {
     /// The units that the parameters of layer `l` are to be learned in, where they are not plain.
     pub(super) fn units(&self, l: usize, machine: &Machine<T>) -> Option<Units<'_, T>> {
         let kind = machine.layer(l).kind();
-        let standard = self.form == Form::Standardised;
+        let standard = self.form == Coordinates::Standardised;
         standard.then(|| Units { kind, centre: &self.centre[l], scale: &self.scale[l] })
     }
 
     fn set(&mut self, l: usize, j: usize, mean: f64, variance: f64) {
         self.centre[l][j] = T::of(mean);
-        if self.form == Form::Standardised {
+        if self.form == Coordinates::Standardised {
             self.scale[l][j] = T::of((variance + PSEUDO_VARIANCE).sqrt());
         }
     }
 
-    /// Moves the hidden offsets and scales by the part `rate` towards the moments of a positive phase; the
-    /// first time all the way.
+    /// Moves the hidden offsets and scales towards the moments of a positive phase, by the fraction `rate` of the
+    /// distance; the first time all the way.
     pub fn follow(&mut self, machine: &Machine<T>, positive: &[Array2<T>], rate: f64) {
-        if self.form == Form::Plain {
+        if self.form == Coordinates::Plain {
             return;
         }
         let rate = if self.started { rate } else { 1.0 };

@@ -1,4 +1,4 @@
-//! What a machine is trained on: rows, their weights, and which entries are known.
+//! Training data: rows, their weights, and which entries are known.
 
 use crate::exact::whole_rows;
 use crate::{Bits, Error, Machine, Real, Result, Role, States};
@@ -10,7 +10,7 @@ pub struct Data<T = f32> {
     states: States<T>,
     wts: Option<Vec<f64>>,
     known: Vec<Option<Bits>>,
-    /// What the log-likelihood of each row in the user's units has over that in the machine's.
+    /// Log-likelihood of each row in the user's units minus that in the machine's.
     offsets: Option<Vec<f64>>,
 }
 
@@ -54,8 +54,8 @@ impl<T: Real> Data<T> {
         Ok(self)
     }
 
-    /// The same rows, measured in other units than the machine's: log-likelihoods that are reported get the offset of the
-    /// row, $\ln|dz/dx|$ for numbers x that the machine sees as z.
+    /// The same rows, measured in other units than the machine's: reported log-likelihoods are shifted by the offset of
+    /// the row, $\ln|dz/dx|$ for numbers x that the machine sees as z.
     ///
     /// # Errors
     /// A wrong number of offsets, or one that is not finite.
@@ -82,7 +82,7 @@ impl<T: Real> Data<T> {
     pub fn wts(&self) -> Option<&[f64]> {
         self.wts.as_deref()
     }
-    /// What the log-likelihood of each row in the user's units has over that in the machine's; zero when `None`.
+    /// Log-likelihood of each row in the user's units minus that in the machine's; zero when `None`.
     pub fn offsets(&self) -> Option<&[f64]> {
         self.offsets.as_deref()
     }
@@ -106,7 +106,7 @@ impl<T: Real> Data<T> {
         self.known.iter().any(Option::is_some)
     }
 
-    /// The same rows without what they hold of layer `l`.
+    /// The same rows without layer `l`.
     #[must_use]
     pub fn without_layer(mut self, l: usize) -> Self {
         self.states.take(l);
@@ -121,12 +121,12 @@ impl<T: Real> Data<T> {
         self
     }
 
-    /// Number of rows of which something is missing.
+    /// Number of rows with missing entries.
     pub fn rows_with_gaps(&self) -> usize {
         self.rows() - whole_rows(self.rows(), &self.known).len()
     }
 
-    /// The rows of which nothing is missing, where there are some.
+    /// The rows without missing entries, if there are any.
     pub fn whole(&self) -> Option<Cow<'_, States<T>>> {
         match whole_rows(self.rows(), &self.known) {
             rows if rows.is_empty() => None,

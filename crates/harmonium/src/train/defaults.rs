@@ -1,7 +1,7 @@
 //! Settings of a run where nothing is said: estimator, rate and length by what the machine and its data are.
 
 use super::length::choose;
-use super::{Data, Form as Coordinates, Init, Optimiser, TrainParams, TrainPlan, Trainer};
+use super::{Coordinates, Data, Init, Optimiser, TrainParams, TrainPlan, Trainer};
 use crate::estimate::{Estimator, LabelsParams};
 use crate::units::Form;
 use crate::{Machine, Real, Result, Role};

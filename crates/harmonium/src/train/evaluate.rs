@@ -1,4 +1,4 @@
-//! How good the model is while it trains: likelihood where it is cheap, what can be had where it is not.
+//! Scores of the model during training: the likelihood where it is cheap, else a substitute.
 
 use super::Data;
 use crate::partition::{Base, Schedule, ais, silent};
@@ -14,12 +14,12 @@ const CHEAP: f64 = 0.02;
 const DEAR: f64 = 0.25;
 const FEW_ROWS: usize = 200;
 
-/// Chains and steps of the annealing that stands in where neither a likelihood nor a pseudo-likelihood can be had: enough
-/// to rank the models of a run, all of which see the same random numbers.
+/// Chains and steps of the annealing used where neither likelihood nor pseudo-likelihood is available: enough to rank
+/// the models of a run, which all use the same random numbers.
 const CHAINS: usize = 64;
 const STEPS: usize = 200;
 
-/// Units of each row whose conditional probability is looked at.
+/// Units of each row whose conditional probability is computed.
 const UNITS: usize = 4;
 
 /// A fixed selection of at most `n` rows, evenly spaced.
@@ -33,7 +33,7 @@ pub(super) fn sample_rows<T: Real>(data: &Data<T>, n: usize) -> Data<T> {
 /// Named numbers of one data set, without its name.
 pub(super) struct Quality {
     pub(super) log_likelihood: Option<f64>,
-    /// The same with ln Z from a short annealing: it leans upwards.
+    /// Log-likelihood with ln Z from a short annealing: biased upwards.
     pub(super) estimate: Option<f64>,
     pub(super) pseudo_likelihood: Option<f64>,
     pub(super) free_energy: Option<f64>,
@@ -50,7 +50,7 @@ impl Quality {
         let mut quality =
             Self { log_likelihood: None, estimate: None, pseudo_likelihood: None, free_energy: None };
         if data.is_missing() {
-            quality.log_likelihood = of_known(machine, data);
+            quality.log_likelihood = likelihood_of_known(machine, data);
             if quality.log_likelihood.is_none() {
                 quality.pseudo_likelihood = pseudo_of_known(machine, data, seed);
             }
@@ -80,13 +80,13 @@ impl Quality {
         Ok(quality)
     }
 
-    /// The likelihood, or else what stands for it.
+    /// The likelihood, or its substitute.
     pub(super) fn score(&self) -> Option<f64> {
         self.log_likelihood.or(self.estimate).or(self.pseudo_likelihood)
     }
 }
 
-/// Mean log-likelihood of whole rows, whose free energies are given, with ln Z from a short annealing, which leans upwards.
+/// Mean log-likelihood of whole rows, whose free energies are given, with ln Z from a short annealing: biased upwards.
 pub(super) fn annealed_likelihood<T: Real>(
     machine: &Machine<T>,
     data: &Data<T>,
@@ -107,8 +107,8 @@ fn annealed_log_z<T: Real>(machine: &Machine<T>, data: &Data<T>, seed: u64) -> R
     Ok(z.value + shift)
 }
 
-/// Mean ln p of what is known of each row, where ln Z and the sums over what is missing are cheap.
-fn of_known<T: Real>(machine: &Machine<T>, data: &Data<T>) -> Option<f64> {
+/// Mean ln p of the known entries of each row, where ln Z and the sums over missing entries are cheap.
+fn likelihood_of_known<T: Real>(machine: &Machine<T>, data: &Data<T>) -> Option<f64> {
     let exact = machine.exact().within(CHEAP);
     let conditional = machine.with_role(Role::Condition).next().is_some();
     if conditional || !matches!(exact.cost(), Ok((_, s)) if s < CHEAP) {
@@ -118,8 +118,9 @@ fn of_known<T: Real>(machine: &Machine<T>, data: &Data<T>) -> Option<f64> {
     rows.ok().map(|rows| mean(&rows, data.wts()) + data.mean_offset())
 }
 
-/// The pseudo-likelihood of what is known: $\sum_i\ln p(x_i\mid x_{K\setminus i}) = \sum_i F(x_{K\setminus i}) - F(x_K)$ from
-/// a few of the known units of each row, always the same ones, where the sums over what is missing are cheap.
+/// The pseudo-likelihood of the known entries: $\sum_i\ln p(x_i\mid x_{K\setminus i}) = \sum_i F(x_{K\setminus i}) -
+/// F(x_K)$ from a few of the known units of each row, always the same ones, where the sums over missing entries are
+/// cheap.
 fn pseudo_of_known<T: Real>(machine: &Machine<T>, data: &Data<T>, seed: u64) -> Option<f64> {
     let exact = machine.exact().within(10.0 * CHEAP);
     let whole = exact.free_energy_known(data.states(), data.known()).ok()?;
@@ -154,9 +155,9 @@ fn mean(x: &[f64], wts: Option<&[f64]>) -> f64 {
     x.iter().enumerate().map(|(r, x)| wt(r) * x).sum::<f64>() / total
 }
 
-/// $\sum_i \ln p(x_i \mid x_{\setminus i})$ averaged over the rows, from a few units of each row: always
-/// the same ones, so that two evaluations differ by the model only. `None` for machines with visible units
-/// that have infinitely many states.
+/// $\sum_i \ln p(x_i \mid x_{\setminus i})$ averaged over the rows, from a few units of each row: always the same ones,
+/// so that two evaluations differ only by the model. `None` for machines with visible units that have infinitely many
+/// states.
 fn pseudo_likelihood<T: Real>(
     machine: &Machine<T>,
     data: &Data<T>,
@@ -180,7 +181,7 @@ fn pseudo_likelihood<T: Real>(
         let largest = visible.iter().filter_map(|&l| machine.layer(l).kind().states()).max();
         let mut total: Vec<f64> = free_energy.iter().map(|f| -f).collect();
         for turn in 1..largest.unwrap_or(1) {
-            let (other, differs) = turned(machine, data.states(), &chosen, turn);
+            let (other, differs) = advanced(machine, data.states(), &chosen, turn);
             for (r, f) in machine.free_energy(&other)?.into_iter().enumerate() {
                 if differs[r] {
                     total[r] = crate::units::log_add_exp(total[r], -f);
@@ -194,9 +195,9 @@ fn pseudo_likelihood<T: Real>(
     Ok(Some(mean(&sums, data.wts())))
 }
 
-/// The states with the chosen unit of each row moved on by `turn` states; rows whose unit has no more than
-/// that many states stay.
-fn turned<T: Real>(
+/// The states with the chosen unit of each row advanced by `turn` states; rows whose unit has no more states stay
+/// unchanged.
+fn advanced<T: Real>(
     machine: &Machine<T>,
     states: &States<T>,
     chosen: &[(usize, usize)],
@@ -215,7 +216,7 @@ fn turned<T: Real>(
             match &mut x {
                 Batch::Bits(b) => b.set(r, i, !b.get(r, i)),
                 Batch::Codes(c) => c[[r, i]] = (c[[r, i]] + turn) % count,
-                // Soft bits: what is black becomes white.
+                // Soft bits are inverted.
                 Batch::Reals(x) => x[[r, i]] = T::one() - x[[r, i]],
             }
         }

@@ -1,4 +1,4 @@
-//! What a run tells while it goes on, and who listens.
+//! Events of a run and their observers.
 
 use super::{TrainPlan, Trainer};
 use crate::partition::Progress;
@@ -9,7 +9,7 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
-    /// The run starts, or goes on from a checkpoint, with this many updates done.
+    /// The run starts, or resumes from a checkpoint, with this many updates done.
     Started {
         /// Updates done.
         update: u64,
@@ -27,16 +27,16 @@ pub enum Event {
     },
     /// The model was evaluated.
     Evaluated(Evaluated),
-    /// An update and all that belongs to it are done: the moment for a checkpoint.
+    /// An update and its evaluation are done: the time to write a checkpoint.
     UpdateFinished {
         /// Updates done.
         update: u64,
     },
-    /// The model is being evaluated, as after a run: sent by the caller of the evaluation.
+    /// Progress of the evaluation after a run, sent by the caller of the evaluation.
     Evaluating {
         /// Updates done.
         update: u64,
-        /// How far the evaluation has come.
+        /// Progress of the evaluation.
         progress: Progress,
     },
     /// The run is over.
@@ -54,7 +54,7 @@ pub enum Event {
 pub enum StopReason {
     /// All updates are done.
     Finished,
-    /// The best held-out score is this many evaluations old.
+    /// The held-out score has not improved for this many evaluations.
     PatienceExhausted {
         /// Evaluations without a better score.
         evaluations: u64,
@@ -85,7 +85,7 @@ pub enum StopReason {
 }
 
 impl StopReason {
-    /// A word for it in metrics and JSON.
+    /// Its name in metrics and JSON.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Finished => "finished",
@@ -122,7 +122,7 @@ impl fmt::Display for StopReason {
     }
 }
 
-/// An update and what it looked like.
+/// An update and its diagnostics.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Updated {
     /// Number of the update, from 1.
@@ -135,11 +135,11 @@ pub struct Updated {
     pub gradient_norm: f64,
     /// Euclidean norm of the change of the parameters.
     pub update_norm: f64,
-    /// What the estimator says of itself.
+    /// Diagnostics of the estimator.
     pub metrics: Vec<(&'static str, f64)>,
 }
 
-/// What an evaluation found; of the averaged parameters where there are some.
+/// The result of an evaluation, of the averaged parameters if there are any.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Evaluated {
     /// Updates done.
@@ -148,11 +148,11 @@ pub struct Evaluated {
     pub epoch: f64,
     /// Named numbers: `train_pseudo_likelihood`, `free_energy_gap`, `valid_log_likelihood` and the like.
     pub metrics: Vec<(&'static str, f64)>,
-    /// The number that the choice of the best model goes by: larger is better.
+    /// The score that selects the best model: larger is better.
     pub score: Option<f64>,
 }
 
-/// What an observer wants.
+/// An observer's decision.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Control {
     /// Go on.
@@ -161,9 +161,9 @@ pub enum Control {
     Stop(StopReason),
 }
 
-/// Listens to a run: progress bars, metrics files, checkpoints, early stopping.
+/// Observes a run: progress bars, metrics files, checkpoints, early stopping.
 pub trait Observer<T: Real> {
-    /// Told of every event, with the run as it stands after it.
+    /// Called with every event and the state of the run after it.
     ///
     /// # Errors
     /// Ends the run with this error.

@@ -1,4 +1,4 @@
-//! The likelihood of independent columns: the floor that a trained machine must not end below.
+//! The likelihood of independent columns: the floor for a trained machine.
 
 use super::Data;
 use super::init::{Marginals, fitted};
@@ -6,8 +6,8 @@ use crate::{Error, Kind, Layer, Machine, Real, Result, Role};
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
-/// Units on their own with the marginals of the training rows: the model that knows every column and nothing of how they
-/// belong together. A machine is worth what it gains over it.
+/// Independent units with the marginals of the training rows: a model without dependencies between columns. The value
+/// of a machine is its gain over this model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Floor {
     layers: Vec<Column>,

@@ -7,8 +7,8 @@ use ndarray::Array2;
 /// The gradient of the mean log-likelihood by the plain parameters, $\omega(\langle t\rangle_+ - \langle t\rangle_-)$, kept as
 /// its two phases.
 ///
-/// Moments of a coupling may be factored (see [`Phase`]); the optimiser then multiplies them strip by strip. Whoever looks at
-/// the gradient in dense form or adds to it pays for arrays.
+/// Moments of a coupling may be factored (see [`Phase`]); the optimiser then multiplies them strip by strip. Dense
+/// access to the gradient, or adding to it, multiplies them out.
 #[derive(Clone, Debug)]
 pub struct Gradient<T = f32> {
     pub(super) positive: Phase<T>,
@@ -17,7 +17,7 @@ pub struct Gradient<T = f32> {
     pub(super) wt: f64,
 }
 
-/// What one process has for the gradient of an update: sums that may be added up over processes.
+/// The contribution of one process to the gradient of an update: sums that can be added over processes.
 #[derive(Clone, Debug)]
 pub struct Share<T = f32> {
     /// Moments of the positive phase times `wt`.
@@ -30,11 +30,11 @@ pub struct Share<T = f32> {
     pub rows: f64,
 }
 
-/// Adds the shares of other processes to that of this one, as MPI's all-reduce does; every process must end with the same sums.
+/// Adds the contributions of all processes, as MPI's all-reduce does; every process must end with the same sums.
 ///
-/// Whatever else a run decides by its own rows must be the same in all processes: let them start from one machine
-/// ([`Init::Keep`](super::Init::Keep)) with [`Form::Plain`](super::Form::Plain) and no evaluations, and give each an equal mean
-/// of the weights of its rows.
+/// Nothing else may depend on the rows of a single process: start all of them from the same machine
+/// ([`Init::Keep`](super::Init::Keep)) with [`Coordinates::Plain`](super::Coordinates::Plain) and no evaluations, and
+/// give each rows of the same mean weight.
 pub trait Reduce<T: Real>: Send {
     /// Replaces the numbers of `share` by their sums over all processes.
     ///
@@ -71,7 +71,7 @@ impl<T: Real> Gradient<T> {
         out
     }
 
-    /// Adds `scale` times `other`: that is how a penalty acts whose derivative by the plain parameters is `−other`.
+    /// Adds `scale` times `other`: the effect of a penalty whose derivative by the plain parameters is `−other`.
     ///
     /// The positive moments stay those of the data, which offsets and scales of hidden units follow.
     pub fn add(&mut self, scale: T, other: &Parameters<T>) {

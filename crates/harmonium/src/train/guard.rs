@@ -1,31 +1,32 @@
-//! What keeps a run sound: updates are shortened before they cost the normalisation, and dropped when they cannot be kept.
+//! Guards of a run: updates that would make Z infinite are shortened, unusable ones are dropped.
 
 use super::optimise::Norms;
 use super::{Event, Trainer};
-use crate::estimate::Verdict;
+use crate::estimate::Decision;
 use crate::{Real, Result};
 
-/// A gradient this many times the usual one is not noise.
+/// A gradient this many times the usual norm is considered an explosion.
 const EXPLODES: f64 = 30.0;
 
 /// Updates before the usual norm of a gradient is known.
 const WARM_UP: u64 = 20;
 
-/// Part of its γ that every direction of coupled real units keeps.
+/// Fraction of its γ that every direction of coupled real units keeps.
 const LEAST_MARGIN: f64 = 1e-3;
 
-/// Halvings of an update that would cost the machine its normalisation.
+/// Most halvings of an update that would make Z infinite.
 const MOST_HALVINGS: u32 = 40;
 
 /// Updates undone in a row after which other random numbers are not expected to help.
 const STUCK: u32 = 3;
 
 impl<T: Real> Trainer<'_, T> {
-    /// Shortens the prepared update until the next machine is normalisable with room to spare: no direction of coupled real
-    /// units may lose more than three quarters of what holds it, nor come so near to nothing that rounding decides. Every
-    /// machine on the way from one that is normalisable is so from some point on, and no update need ever be undone for it.
+    /// Shortens the prepared update until the next machine is normalisable with room to spare: no direction of coupled
+    /// real units may lose more than three quarters of its precision, nor come so close to zero that rounding matters.
+    /// Since the present machine is normalisable, a short enough update always exists, and no update is ever undone for
+    /// this reason.
     ///
-    /// How far the next machine is from losing its normalisation; `None` where no real units are coupled.
+    /// Returns the margin of the next machine; `None` where no real units are coupled.
     pub(super) fn stay_normalisable(&mut self) -> Option<f64> {
         for c in (0..self.next.couplings().len()).filter(|&c| self.machine.only_repels(c)) {
             self.next.coupling_mut(c).w_mut().mapv_inplace(|w| w.min(T::zero()));
@@ -41,7 +42,7 @@ impl<T: Real> Trainer<'_, T> {
         self.next.margin()
     }
 
-    /// What speaks against the update that has been prepared.
+    /// Reasons against the prepared update, if there are any.
     pub(super) fn validate_update(
         &mut self,
         norms: Norms,
@@ -58,7 +59,7 @@ impl<T: Real> Trainer<'_, T> {
         if let Some(e) = self.next.members().iter().find_map(|m| m.layer.check().err()) {
             return Ok(Some(e.to_string()));
         }
-        // A margin has been found by the factorisation that the whole check would repeat.
+        // The factorisation behind the margin is the same as that of the full check.
         let sound = match margin {
             Some(margin) if margin.is_nan() || margin <= 0.0 => self.next.check_normalisable(),
             _ => self.next.check_poisson(),
@@ -67,20 +68,19 @@ impl<T: Real> Trainer<'_, T> {
             return Ok(Some(e.to_string()));
         }
         Ok(match self.estimator.updated(&self.machine, &self.next)? {
-            Verdict::Accept => None,
-            Verdict::Reject => Some("the chains cannot follow".into()),
+            Decision::Accept => None,
+            Decision::Reject => Some("the chains cannot follow".into()),
         })
     }
 
-    /// Whether the gradient is the true one. Then a long one is no accident that other rows or other random numbers could
-    /// mend, and near the optimum the usual one is so short that any step makes it many times longer.
+    /// Whether the gradient is exact. Then a large one is not an accident that other random numbers could avoid, and
+    /// near the optimum the usual norm is so small that any step makes it many times larger.
     fn is_noiseless(&self) -> bool {
         self.is_exact() && self.plan.batch == self.rows.len()
     }
 
-    /// Drops the prepared update, lowers the rate and forgets momenta. The update's number is used up, so that the next
-    /// attempt sees other rows and other random numbers. Where these do not help, it is the machine that has come to a bad
-    /// place, and the run goes back to the best model.
+    /// Drops the prepared update, lowers the rate and clears momenta. The update's number is used up, so that the next
+    /// attempt uses other rows and other random numbers. If these do not help, the run goes back to the best model.
     pub(super) fn undo(&mut self, update: u64, why: String) -> Result<Event> {
         self.undone_in_a_row += 1;
         self.update = update;
@@ -90,7 +90,7 @@ impl<T: Real> Trainer<'_, T> {
         Ok(self.lower(update, why))
     }
 
-    /// The parameters of the best model, where there has been one.
+    /// Restores the parameters of the best model, if there is one.
     pub(super) fn back_to_best(&mut self) -> Result<()> {
         if let Some(best) = self.best.parameters().cloned() {
             self.machine.set_parameters(&best)?;
@@ -100,7 +100,7 @@ impl<T: Real> Trainer<'_, T> {
         Ok(())
     }
 
-    /// Halves the rate and forgets momenta.
+    /// Halves the rate and clears momenta.
     pub(super) fn lower(&mut self, update: u64, why: String) -> Event {
         self.rate_factor *= 0.5;
         self.stepper.clear(self.plan.rate * self.rate_factor);

@@ -1,4 +1,4 @@
-//! A researcher's own parts of a run: learning rate, step rule, estimator, and what acts on the gradient.
+//! Custom components of a run: learning rate, step rule, estimator, and hooks on the gradient.
 
 use super::{Gradient, Reduce};
 use crate::estimate::NegativePhase;
@@ -10,19 +10,19 @@ use std::fmt;
 /// `|gradient: &mut Parameters, rate: f64| gradient.scale(rate as f32)` is plain gradient ascent.
 pub trait StepRule<T: Real>: Send {
     /// Replaces the gradient by the step. Both are by the parameters in the run's coordinates
-    /// ([`Form`](super::Form)), penalties included; `rate` is the learning rate of this update.
+    /// ([`Coordinates`](super::Coordinates)), penalties included; `rate` is the learning rate of this update.
     ///
     /// # Errors
     /// Ends the run with this error.
     fn step(&mut self, gradient: &mut Parameters<T>, rate: f64) -> Result<()>;
 
-    /// Forgets the gradients seen so far: an update was undone.
+    /// Clears the memory of gradients, after an update was undone.
     fn clear(&mut self) {}
 
-    /// Puts everything that the next step depends on into `archive`; a rule without memory has nothing to put.
+    /// Saves everything that the next step depends on; a rule without state saves nothing.
     fn save(&self, _archive: &mut Archive) {}
 
-    /// Takes it back.
+    /// Restores it.
     ///
     /// # Errors
     /// An archive that does not hold it.
@@ -41,21 +41,21 @@ impl<T: Real, F: FnMut(&mut Parameters<T>, f64) + Send> StepRule<T> for F {
 type RateOf<'d> = Box<dyn FnMut(u64) -> f64 + Send + 'd>;
 type OnGradient<'d, T> = Box<dyn FnMut(&mut Gradient<T>, &Machine<T>) -> Result<()> + Send + 'd>;
 
-/// Own parts of a run, in place of the built-in ones or beside them.
+/// Custom components of a run, replacing or complementing the built-in ones.
 ///
-/// A checkpoint says which parts were the caller's own, and holds what they save. A run goes on only with the same parts, which
-/// the caller hands over again: [`Trainer::resume_with`](super::Trainer::resume_with).
+/// A checkpoint records which components were custom and what they save. A run resumes only with the same components,
+/// which the caller passes again: [`Trainer::resume_with`](super::Trainer::resume_with).
 pub struct Hooks<'d, T: Real = f32> {
     rate: Option<RateOf<'d>>,
     pub(super) step_rule: Option<Box<dyn StepRule<T> + 'd>>,
     estimator: Option<Box<dyn NegativePhase<T> + 'd>>,
     reduce: Option<Box<dyn Reduce<T> + 'd>>,
     on_gradient: Vec<OnGradient<'d, T>>,
-    /// Which parts are set, also once the estimator has been taken.
+    /// Which components are set, even after the estimator has been taken.
     parts: [u64; PARTS.len()],
 }
 
-/// Names of the parts, in the order in which checkpoints count them.
+/// Names of the components, in the order used by checkpoints.
 const PARTS: [&str; 5] = ["learning rate", "step rule", "estimator", "reduction", "gradient"];
 
 impl<T: Real> Default for Hooks<'_, T> {
@@ -100,15 +100,15 @@ impl<'d, T: Real> Hooks<'d, T> {
         self.parts[2] = 1;
         self
     }
-    /// Adds the shares of other processes to every gradient.
+    /// Adds the contributions of other processes to every gradient.
     #[must_use]
     pub fn reduce(mut self, reduce: impl Reduce<T> + 'd) -> Self {
         self.reduce = Some(Box::new(reduce));
         self.parts[3] = 1;
         self
     }
-    /// Sees the gradient of every update, with the machine that it is taken at, and may add to it: an observer or a penalty.
-    /// Several are called in order, after the shares of other processes have been added.
+    /// Called with the gradient of every update and its machine; it may add to the gradient. Several are called in
+    /// order, after the contributions of other processes have been added.
     #[must_use]
     pub fn gradient(
         mut self,
@@ -123,7 +123,7 @@ impl<'d, T: Real> Hooks<'d, T> {
     pub fn is_empty(&self) -> bool {
         self.parts == [0; PARTS.len()]
     }
-    /// Whether the estimator is the caller's own.
+    /// Whether the estimator is custom.
     pub fn has_estimator(&self) -> bool {
         self.parts[2] > 0
     }
@@ -132,7 +132,7 @@ impl<'d, T: Real> Hooks<'d, T> {
         self.estimator.take()
     }
 
-    /// The learning rate of an update, where it is the caller's own.
+    /// The learning rate of an update, if it is custom.
     pub(super) fn rate_of(&mut self, update: u64) -> Result<Option<f64>> {
         match self.rate.as_mut().map(|rate| rate(update)) {
             Some(rate) if !(rate.is_finite() && rate >= 0.0) => {
@@ -142,7 +142,7 @@ impl<'d, T: Real> Hooks<'d, T> {
         }
     }
 
-    /// Lets other processes, observers and penalties at the gradient of a minibatch of `rows` rows of total weight `wt`.
+    /// Applies all hooks to the gradient of a minibatch of `rows` rows of total weight `wt`.
     pub(super) fn on_gradient(
         &mut self,
         gradient: &mut Gradient<T>,
@@ -171,14 +171,14 @@ impl<'d, T: Real> Hooks<'d, T> {
     pub(super) fn load(&mut self, archive: &Archive) -> Result<()> {
         let saved = archive.u64s("parts").unwrap_or_else(|_| vec![0; PARTS.len()]);
         if saved != self.parts {
-            let what = "own parts of the run that is resumed";
+            let what = "custom components of the resumed run";
             return Err(Error::value(what, named(&saved), named(&self.parts)));
         }
         self.step_rule.as_mut().map_or(Ok(()), |rule| rule.load(&archive.below("step_rule")))
     }
 }
 
-/// The names of the parts that are set.
+/// The names of the components that are set.
 fn named(parts: &[u64]) -> String {
     let set: Vec<&str> = PARTS.iter().zip(parts).filter(|(_, n)| **n > 0).map(|(p, _)| *p).collect();
     if set.is_empty() { "none".into() } else { set.join(", ") }

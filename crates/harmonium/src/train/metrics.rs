@@ -23,8 +23,8 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// A new file, or the lines of an old one up to and including `update`: those past the checkpoint that
-    /// a run goes on from will come again. Updates are recorded every `every` times.
+    /// A new file, or the lines of an old one up to and including `update`: later ones will be written again by the
+    /// resumed run. Updates are recorded every `every` times.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -38,7 +38,7 @@ impl Metrics {
             let mut reader = BufReader::new(&mut file);
             let mut line = String::new();
             while reader.read_line(&mut line).map_err(io)? > 0 {
-                // A line that a crash cut short ends the file.
+                // A line truncated by a crash ends the file.
                 let Ok(value) = serde_json::from_str::<Value>(&line) else { break };
                 if !line.ends_with('\n') || value["update"].as_u64().is_none_or(|u| u > update) {
                     break;
@@ -48,7 +48,7 @@ impl Metrics {
                 line.clear();
             }
         }
-        // Cut, not rewritten: a crash at this moment loses nothing.
+        // Truncated, not rewritten: a crash at this moment loses nothing.
         file.set_len(kept).map_err(io)?;
         Ok(Self { path, file, start: Instant::now(), before, every: every.max(1) })
     }

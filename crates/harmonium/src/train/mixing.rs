@@ -1,4 +1,4 @@
-//! Notices chains that do not mix, where the likelihood can be enumerated, and switches to exact gradients.
+//! Detects chains that do not mix, where the likelihood can be enumerated, and switches to exact gradients.
 
 use super::defaults::FEW_ROWS;
 use super::init::only_bits;
@@ -7,15 +7,14 @@ use super::{Evaluated, Event, Trainer};
 use crate::estimate::{Estimator, Setup};
 use crate::{Archive, Real, Result};
 
-/// Nats, and part of what a run has gained, that the likelihood of the training rows loses by no noise of the gradient: all
-/// evaluations look at the same rows and at averaged parameters. Chains that have left a mode which they cannot come back to
-/// cost whole nats.
+/// A fall of the training likelihood by this many nats and this fraction of the gain so far is more than gradient
+/// noise: all evaluations use the same rows and averaged parameters. Chains that have lost a mode cost whole nats.
 const FALL: f64 = 0.3;
 const PART: f64 = 0.1;
 
-/// Seconds that exact gradients may take by estimate, in units of the enumeration of ln Z for each update (moments, and second
-/// moments of coupled real units, cost about twenty of these): in runs on few rows, which cross-validation makes several times,
-/// and in others. And fewest updates that are worth the change.
+/// Limits in seconds on the estimated time of exact gradients, where an update costs about `MOMENTS` enumerations of ln
+/// Z: in runs on few rows, which cross-validation repeats, and in others. Fewest remaining updates for which the change
+/// pays off.
 const SECONDS_AGAIN: f64 = 8.0;
 const SECONDS_ONCE: f64 = 40.0;
 const MOMENTS: f64 = 20.0;
@@ -23,16 +22,16 @@ const FEWEST: u64 = 500;
 
 /// The first and the highest likelihood of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Climb {
+pub(super) struct LikelihoodRange {
     ends: Option<(f64, f64)>,
 }
 
-impl Climb {
+impl LikelihoodRange {
     pub(super) fn new() -> Self {
         Self { ends: None }
     }
 
-    /// Takes note of a likelihood; whether it has fallen further than noise lets it.
+    /// Records a likelihood; returns whether it has fallen by more than noise explains.
     fn has_fallen(&mut self, to: f64) -> bool {
         let (first, highest) = self.ends.unwrap_or((to, to));
         let highest = highest.max(to);
@@ -56,14 +55,14 @@ impl Climb {
 }
 
 impl<T: Real> Trainer<'_, T> {
-    /// Goes back to the best model and on with exact gradients when the likelihood of the training rows says that the chains do
-    /// not mix. Only persistent chains whose sweeps are unset are replaced, and never those of bits.
+    /// Goes back to the best model and switches to exact gradients when the likelihood of the training rows shows that
+    /// the chains do not mix. Only persistent chains whose sweeps are unset are replaced, and never those of bits.
     pub(super) fn check_mixing(&mut self, e: &Evaluated) -> Result<Option<Event>> {
         let open = matches!(self.plan.estimator, Estimator::Pcd { sweeps: None, .. });
         if !open || self.hooks.has_estimator() || only_bits(&self.machine) {
             return Ok(None);
         }
-        // An evaluation enumerates only what is quick.
+        // Evaluations enumerate only where that is fast.
         let Some((_, found)) = e.metrics.iter().find(|(name, _)| *name == "train_log_likelihood") else {
             return Ok(None);
         };
@@ -84,7 +83,7 @@ impl<T: Real> Trainer<'_, T> {
         Ok(Some(Event::Undone { update: self.update, why, rate_factor: self.rate_factor }))
     }
 
-    /// Exact gradients for the rest of the run, at most `updates` of them, with the minibatches that they have by default.
+    /// Exact gradients for the rest of the run, at most `updates` of them, with their default minibatches.
     fn enumerate(&mut self, updates: u64) -> Result<()> {
         let plan = &mut self.plan;
         plan.estimator = Estimator::Exact;
@@ -105,14 +104,14 @@ mod tests {
 
     #[test]
     fn a_fall_is_more_than_noise() {
-        let mut climb = Climb::new();
-        // Up to 0.3 nats, or a tenth of what has been gained: of 10 nats it is 1.
+        let mut climb = LikelihoodRange::new();
+        // Up to 0.3 nats, or a tenth of the gain: 1 for a gain of 10 nats.
         let seen = [-20.0, -20.29, -20.31, -15.0, -15.4, -15.6, -10.0, -10.9, -11.1];
         let falls = [false, false, true, false, false, true, false, false, true];
         assert_eq!(seen.map(|x| climb.has_fallen(x)), falls);
         let mut archive = Archive::default();
         climb.save(&mut archive);
-        assert_eq!(Climb::load(&archive), climb);
-        assert_eq!(Climb::load(&Archive::default()), Climb::new());
+        assert_eq!(LikelihoodRange::load(&archive), climb);
+        assert_eq!(LikelihoodRange::load(&Archive::default()), LikelihoodRange::new());
     }
 }

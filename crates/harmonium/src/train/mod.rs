@@ -1,7 +1,7 @@
 //! Training: settings, the loop, optimisers, events and observers, checkpoints.
 //!
-//! [`TrainParams`] (anything may be left out) become a [`TrainPlan`] (checked, complete), which a
-//! [`Trainer`] carries out. [`Event`]s go to [`Observer`]s, any of which may stop the run.
+//! [`TrainParams`] (all fields optional) become a [`TrainPlan`] (checked, complete), which a [`Trainer`] carries out.
+//! [`Event`]s go to [`Observer`]s, any of which may stop the run.
 
 mod checkpoint;
 mod coordinates;
@@ -28,8 +28,8 @@ mod update;
 mod watch;
 mod white;
 
-pub use checkpoint::{Checkpoints, Trajectory, params as checkpoint_params};
-pub use coordinates::Coordinates;
+pub use checkpoint::{Checkpoints, Snapshots, params as checkpoint_params};
+pub use coordinates::OffsetsAndScales;
 pub use data::Data;
 pub use defaults::{Draft, settings};
 pub use event::{Control, Evaluated, Event, Observer, Outcome, StopReason, Updated};
@@ -37,7 +37,7 @@ pub use floor::Floor;
 pub use gradient::{Gradient, Reduce, Share};
 pub use hooks::{Hooks, StepRule};
 pub use metrics::{Metrics, object as event_object};
-pub use params::{Form, Init, Optimiser, Regulariser, Schedule, TrainParams};
+pub use params::{Coordinates, Init, Optimiser, Regulariser, Schedule, TrainParams};
 pub use plan::TrainPlan;
 pub use pretrain::{starts_from_levels, trainer};
 pub use stack::Stack;

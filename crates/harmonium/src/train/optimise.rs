@@ -4,12 +4,12 @@ mod pass;
 mod rule;
 mod tiles;
 
-use super::coordinates::{Coordinates, linear_of, mean};
-use super::{Form, Gradient, Optimiser, Regulariser, StepRule};
+use super::coordinates::{OffsetsAndScales, linear_of, mean};
+use super::{Coordinates, Gradient, Optimiser, Regulariser, StepRule};
 use crate::machine::Parameters;
 use crate::{Archive, Machine, Real, Result, Role};
 use ndarray::Array2;
-use pass::{Ends, Part, Pass, column_sums, finish, is_final};
+use pass::{Ends, Pass, PassSums, column_sums, finish, is_final};
 use rule::Rule;
 pub(super) use rule::Stage;
 use tiles::Written;
@@ -17,7 +17,7 @@ use tiles::Written;
 /// Rows of weights that one task handles: fixed, so that sums do not depend on the number of threads.
 const ROWS: usize = 16;
 
-/// The optimiser's memory and the average of the parameters.
+/// The state of the optimiser and the average of the parameters.
 #[derive(Clone, Debug)]
 pub(super) struct Stepper<T> {
     optimiser: Optimiser,
@@ -33,15 +33,16 @@ pub(super) struct Stepper<T> {
     work: Work<T>,
 }
 
-/// What an update computes on its way, kept for its memory.
+/// Buffers of an update, kept to reuse their memory.
 #[derive(Clone, Debug)]
 struct Work<T> {
-    /// For each layer, $\langle x\rangle_+ - \langle x\rangle_-$, and what the changes of the weights take from θ.
+    /// For each layer, $\langle x\rangle_+ - \langle x\rangle_-$, and the correction of θ for the changes of the
+    /// weights.
     differences: Vec<Vec<T>>,
     shifts: Vec<Vec<f64>>,
     /// Inverse scales of the two ends of a coupling.
     inverse: [Vec<T>; 2],
-    parts: Vec<Part<T>>,
+    parts: Vec<PassSums<T>>,
     /// The gradient of a row of a layer's parameters, then its change.
     delta: Vec<T>,
     /// How far each γ has moved.
@@ -61,14 +62,14 @@ impl<T> Default for Work<T> {
     }
 }
 
-/// What the pass needs to know of the present update.
+/// The numbers of the present update.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step {
     /// Learning rate.
     pub(super) rate: f64,
     /// Weight of the minibatch in units of an average minibatch.
     pub(super) wt: f64,
-    /// Part by which the average moves towards the parameters.
+    /// Fraction by which the average moves towards the parameters.
     pub(super) average: f64,
     pub(super) stage: Stage,
 }
@@ -83,7 +84,7 @@ pub(super) struct Norms {
 /// The gradient and the coordinates in which it is followed.
 pub(super) struct Source<'a, T: Real> {
     pub(super) gradient: &'a mut Gradient<T>,
-    pub(super) coordinates: &'a Coordinates<T>,
+    pub(super) coordinates: &'a OffsetsAndScales<T>,
 }
 
 impl<T: Real> Stepper<T> {
@@ -113,14 +114,14 @@ impl<T: Real> Stepper<T> {
         self.average.as_ref()
     }
 
-    /// The average starts again from these parameters.
+    /// Restarts the average from these parameters.
     pub(super) fn restart(&mut self, parameters: &Parameters<T>) {
         if let Some(average) = &mut self.average {
             average.clone_from(parameters);
         }
     }
 
-    /// Forgets the gradients seen so far; the cosine rule starts again at `rate`.
+    /// Clears the memory of gradients; the cosine rule restarts at `rate`.
     pub(super) fn clear(&mut self, rate: f64) {
         for p in [&mut self.first, &mut self.second].into_iter().flatten() {
             p.fill(T::zero());
@@ -129,8 +130,8 @@ impl<T: Real> Stepper<T> {
         self.since = 0;
     }
 
-    /// Writes the parameters of `old` plus the update into `new`. `old` enters the average, which an undone
-    /// update therefore leaves clean. With an own rule the pass is made twice: to collect the gradient, and to apply the step.
+    /// Writes the parameters of `old` plus the update into `new`. `old` enters the average, so an undone update does
+    /// not affect it. A custom rule needs two passes: to collect the gradient, and to apply the step.
     pub(super) fn apply(
         &mut self,
         old: &Machine<T>,
@@ -207,7 +208,7 @@ impl<T: Real> Stepper<T> {
             rule: self.rule(array, step),
             regulariser: self.regulariser,
             step,
-            is_plain: coordinates.form() == Form::Plain,
+            is_plain: coordinates.form() == Coordinates::Plain,
         };
         let is_final = is_final(coupling, self.regulariser.max_norm);
         let (w, mut tables) = new.coupling_mut(c).rewrite();
@@ -244,7 +245,7 @@ impl<T: Real> Stepper<T> {
         }
     }
 
-    /// The rule for one array; its rate is the run's, or what the cosine rule made of it.
+    /// The rule for one array; its rate is the run's, or that of the cosine rule.
     fn rule(&self, array: usize, step: Step) -> Rule<T> {
         let rate = match self.optimiser {
             Optimiser::Cosine { .. } => self.rates[array],
@@ -285,7 +286,7 @@ impl<T: Real> Stepper<T> {
         let units = source.coordinates.units(l, old);
         let Work { shifts, delta, moved, .. } = work;
         let shifts = &shifts[l];
-        // A θ moves with what its γ has moved: γ comes first.
+        // The change of θ depends on that of its γ: γ comes first.
         moved.clear();
         moved.resize(kind.linear_rows().len() * n, T::zero());
         let new = new.layer_mut(l).params_mut();

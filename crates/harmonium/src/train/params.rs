@@ -3,10 +3,10 @@
 use crate::estimate::{Averaging, Estimator};
 use serde::{Deserialize, Serialize};
 
-/// What a user may say about a training run; everything left out is chosen from the machine and the data.
+/// Settings of a training run; unset fields get defaults that depend on the machine and the data.
 ///
-/// [`plan`](Self::plan) checks it and fills it in; [`TrainPlan::params`](super::TrainPlan::params) is the
-/// result, to be written next to the model.
+/// [`plan`](Self::plan) checks them and fills in defaults; [`TrainPlan::params`](super::TrainPlan::params) has the
+/// complete settings, to be saved with the model.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TrainParams {
@@ -28,12 +28,12 @@ pub struct TrainParams {
     /// Number of passes over the data, in place of `updates`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub epochs: Option<f64>,
-    /// Updates after which the run ends, where that is before the schedule does: a length that was chosen on held-out rows.
+    /// Updates after which the run ends, if before the end of the schedule: a length chosen on held-out rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_after: Option<u64>,
     /// Coordinates of the gradient.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub form: Option<Form>,
+    pub form: Option<Coordinates>,
     /// How a gradient becomes an update.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub optimiser: Option<Optimiser>,
@@ -49,7 +49,7 @@ pub struct TrainParams {
     /// Where the parameters start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub init: Option<Init>,
-    /// Rate of the sliding averages that hidden offsets and scales follow.
+    /// Rate of the running averages of hidden offsets and scales.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offset_rate: Option<f64>,
     /// Penalties and bounds.
@@ -57,7 +57,7 @@ pub struct TrainParams {
     /// Updates between evaluations; 0 for none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evaluate_every: Option<u64>,
-    /// Rows of each data set that an evaluation looks at.
+    /// Rows of each data set used in an evaluation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evaluate_rows: Option<usize>,
     /// Evaluations without a better held-out score after which the run stops; 0 for never.
@@ -68,7 +68,7 @@ pub struct TrainParams {
 /// Coordinates in which the gradient is taken; the model is the same in all of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Form {
+pub enum Coordinates {
     /// $-x^\top W y$.
     Plain,
     /// $-(x-\mu)^\top W (y-\lambda)$.
@@ -147,7 +147,7 @@ fn max_rate() -> f64 {
     MAX_RATE
 }
 
-/// The learning rate as a function of the part $0 \le t \le 1$ of the run that is done.
+/// The learning rate as a function of the fraction $0 \le t \le 1$ of the run that is done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "name", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Schedule {
@@ -158,7 +158,7 @@ pub enum Schedule {
     Linear,
     /// $r^t$.
     Exponential {
-        /// The last rate as a part r of the first.
+        /// The last rate as a fraction r of the first.
         end: f64,
     },
     /// $\tfrac12(1+\cos\pi t)$.
@@ -171,7 +171,7 @@ pub enum Schedule {
 }
 
 impl Schedule {
-    /// The factor on the learning rate when the part `t` of the run is done.
+    /// The factor on the learning rate when the fraction `t` of the run is done.
     pub fn factor(self, t: f64) -> f64 {
         match self {
             Self::Constant => 1.0,
@@ -202,7 +202,7 @@ pub enum Init {
         /// Number of directions, 1 to 3.
         #[serde(default = "two")]
         directions: usize,
-        /// Standard deviation of the weights of hidden units that the directions leave free.
+        /// Standard deviation of the weights of hidden units not used by the directions.
         #[serde(default = "small")]
         std: f64,
     },
@@ -229,7 +229,7 @@ pub struct Regulariser {
     pub l1b: f64,
     /// Largest Euclidean norm of a column of weights; 0 for no bound.
     pub max_norm: f64,
-    /// Mean that hidden units are drawn to, with the strength below.
+    /// Mean that hidden units are pulled towards, with the strength below.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<f64>,
     /// Strength of the pull towards `target`.

@@ -1,7 +1,7 @@
 //! Validates settings and fills in what depends on the machine and the data.
 
 use super::init::{is_blank, only_bits};
-use super::{Data, Form, Init, Optimiser, Regulariser, Schedule, TrainParams};
+use super::{Coordinates, Data, Init, Optimiser, Regulariser, Schedule, TrainParams};
 use crate::estimate::{Averaging, Estimator};
 use crate::{Error, Machine, Real, Result};
 
@@ -17,8 +17,8 @@ const EXACT: f64 = 2e-4;
 /// Updates of a run with exact gradients.
 pub(super) const EXACT_UPDATES: u64 = 2_000;
 
-/// Adam whose squares of gradients are averaged over a hundred updates. Those of a start far from the data are so large that an
-/// average over a thousand keeps steps short for most of a run.
+/// Adam with squared gradients averaged over a hundred updates. With the usual thousand, the large gradients at the
+/// start keep steps short for most of a run.
 const ADAM: Optimiser = Optimiser::Adam { beta1: 0.9, beta2: 0.99, epsilon: 1e-8 };
 
 /// The settings of a run, checked and complete: made by [`TrainParams::plan`].
@@ -30,7 +30,7 @@ pub struct TrainPlan {
     pub(super) batch: usize,
     pub(super) updates: u64,
     pub(super) stop_after: u64,
-    pub(super) form: Form,
+    pub(super) form: Coordinates,
     pub(super) optimiser: Optimiser,
     pub(super) rate: f64,
     pub(super) schedule: Schedule,
@@ -50,10 +50,10 @@ thread_local! {
 }
 
 impl TrainParams {
-    /// Checks these settings for a machine and its data and chooses what they leave open.
+    /// Checks these settings for a machine and its data and gives unset fields their defaults.
     ///
     /// # Errors
-    /// Names the field that is wrong; data that do not fit the machine; an estimator that does not apply.
+    /// An invalid field, which the message names; data that do not fit the machine; an estimator that does not apply.
     pub fn plan<T: Real>(&self, machine: &Machine<T>, data: &Data<T>) -> Result<TrainPlan> {
         #[cfg(test)]
         PLANS.with(|n| n.set(n.get() + 1));
@@ -81,7 +81,8 @@ impl TrainParams {
             (None, None) => default_updates(rows, batch, full, only_bits(machine)),
         };
         let bits = only_bits(machine);
-        let form = self.form.unwrap_or(if bits { Form::Centred } else { Form::Standardised });
+        let form =
+            self.form.unwrap_or(if bits { Coordinates::Centred } else { Coordinates::Standardised });
         let optimiser = self.optimiser.unwrap_or_else(|| default_optimiser(&estimator, bits));
         let rate = self.rate.unwrap_or(default_rate(bits, form, optimiser, &estimator));
         Ok(TrainPlan {
@@ -108,7 +109,7 @@ impl TrainParams {
         })
     }
 
-    /// Whether every number that is given makes sense on its own.
+    /// Checks the range of every number that is set.
     fn check(&self) -> Result<()> {
         let positive = |what: &str, x: Option<f64>| match x {
             Some(x) if !(x.is_finite() && x > 0.0) => Err(Error::value(what, "a positive number", x)),
@@ -194,7 +195,7 @@ impl TrainParams {
 }
 
 impl TrainPlan {
-    /// The same plan with another number of updates, and what follows from it by default.
+    /// The same plan with another number of updates, and the defaults that depend on it.
     pub(super) fn with_updates(mut self, updates: u64) -> Self {
         let whole = self.stop_after == self.updates;
         self.stop_after = if whole { updates } else { self.stop_after.min(updates) };
@@ -204,7 +205,7 @@ impl TrainPlan {
         self
     }
 
-    /// The settings with every choice written out.
+    /// The settings with all defaults written out.
     pub fn params(&self) -> TrainParams {
         TrainParams {
             seed: Some(self.seed),
@@ -254,8 +255,8 @@ fn default_estimator<T: Real>(machine: &Machine<T>) -> Estimator {
     }
 }
 
-/// The estimator with open settings filled in: as many chains as rows in a minibatch, so that both phases
-/// have equal noise, but no fewer than 100. How many sweeps persistent chains need is seen on the way.
+/// The estimator with unset fields filled in: as many chains as rows in a minibatch, so that both phases have equal
+/// noise, but no fewer than 100. The number of sweeps of persistent chains adapts during the run.
 fn resolved(estimator: Estimator, batch: usize) -> Estimator {
     match estimator {
         Estimator::Cd { sweeps } => Estimator::Cd { sweeps: sweeps.or(Some(1)) },
@@ -266,8 +267,8 @@ fn resolved(estimator: Estimator, batch: usize) -> Estimator {
     }
 }
 
-/// Four hundred passes over the data, but no fewer updates than the weights need to form (small sets were
-/// still rising after 7000) and no more than 50 000. Adam, which other columns than bits get, needs a fraction of them, and
+/// Four hundred passes over the data, but no fewer updates than the weights need to form (small sets were still rising
+/// after 7000) and no more than 50 000. Adam, the default for other columns than bits, needs a fraction of them, and
 /// enumeration has no noise to average out.
 fn default_updates(rows: usize, batch: usize, exact: bool, bits: bool) -> u64 {
     let epochs = 400.0 * rows as f64 / batch as f64;
@@ -296,9 +297,9 @@ pub(super) fn default_batch<T: Real>(machine: &Machine<T>, exact: bool) -> usize
     if exact { (WORK / weights.max(1)).max(BATCH) } else { BATCH }
 }
 
-/// Plain gradient descent for bits, whose moments all have one scale. Elsewhere, and where the gradient is exact, Adam: each
-/// parameter finds its own pace (docs/design/0006-learning.md has the regrets that decided). With trajectory tempering, whose
-/// chains can follow small steps only, the rule that finds its rates.
+/// Plain gradient descent for bits, whose moments all have one scale. Elsewhere, and where the gradient is exact, Adam:
+/// each parameter gets its own step size (docs/design/0006-learning.md has the measured regrets). With trajectory
+/// tempering, whose chains can follow small steps only, the cosine rule, which adapts its rates.
 fn default_optimiser(estimator: &Estimator, bits: bool) -> Optimiser {
     match estimator {
         Estimator::Ptt(_) => Optimiser::COSINE,
@@ -308,19 +309,19 @@ fn default_optimiser(estimator: &Estimator, bits: bool) -> Optimiser {
     }
 }
 
-/// The rate that is safe for the coordinates: scales below one magnify an update.
-fn default_rate(bits: bool, form: Form, optimiser: Optimiser, estimator: &Estimator) -> f64 {
+/// A safe rate for the coordinates: scales below one magnify an update.
+fn default_rate(bits: bool, form: Coordinates, optimiser: Optimiser, estimator: &Estimator) -> f64 {
     let rate = match optimiser {
         Optimiser::Sgd => 0.1,
         Optimiser::Momentum { mu } | Optimiser::Nesterov { mu } => 0.1 * (1.0 - mu),
         Optimiser::Adam { .. } if *estimator == Estimator::Exact => 0.05,
-        // For bits it must be asked for.
+        // For bits it is not the default.
         Optimiser::Adam { .. } if bits => 0.005,
         Optimiser::Adam { .. } => 0.02,
         Optimiser::Cosine { .. } => 1e-3,
     };
     match (form, optimiser) {
-        (Form::Standardised, Optimiser::Sgd) => rate / 10.0,
+        (Coordinates::Standardised, Optimiser::Sgd) => rate / 10.0,
         (_, Optimiser::Adam { .. }) => rate,
         _ if !bits => rate / 10.0,
         _ => rate,

@@ -3,8 +3,8 @@
 use super::{Data, Hooks, Init, Observer, Stack, TrainParams, TrainPlan, Trainer};
 use crate::{Layer, Machine, Real, Result, Role};
 
-/// A run that has not made an update. With `pretrain` the levels of a deep machine are trained before it, which `watch`
-/// hears of and may stop; then `stopped` is true and there is no run.
+/// A new run. With `pretrain` the levels of a deep machine are trained first, observed by `watch`, which may stop it;
+/// then there is no run.
 ///
 /// # Errors
 /// Settings or data that do not fit the machine.
@@ -29,7 +29,7 @@ pub fn trainer<'d, T: Real>(
     Ok(Some(Trainer::with_hooks(machine, plan, data, hooks)?))
 }
 
-/// Whether a machine starts from its levels where nothing is said: a blank one with a chain of hidden layers above one
+/// Whether a machine is pretrained by default: if its weights are zero and it is a chain of hidden layers above one
 /// visible layer.
 pub fn starts_from_levels<T: Real>(machine: &Machine<T>, params: &TrainParams) -> bool {
     let chain = machine.couplings().iter().enumerate().all(|(c, k)| k.ends() == (c, c + 1));
@@ -39,7 +39,7 @@ pub fn starts_from_levels<T: Real>(machine: &Machine<T>, params: &TrainParams) -
     has_levels(machine) && chain && whole && hidden && params.init.is_none() && blank()
 }
 
-/// Whether there is something to start from: one visible layer and more than one hidden layer.
+/// Whether it can be pretrained: one visible layer and more than one hidden layer.
 fn has_levels<T: Real>(machine: &Machine<T>) -> bool {
     machine.with_role(Role::Visible).count() == 1 && machine.len() > 2
 }

@@ -1,4 +1,4 @@
-//! Greedy stacking: machines trained one on the hidden states of the other, and the deep machine they become.
+//! Greedy pretraining: RBMs trained on the hidden states of the one below, combined into a deep machine.
 
 use super::{Data, Observer, TrainParams, Trainer};
 use crate::sample::purpose;
@@ -12,11 +12,11 @@ pub struct Stack<T = f32> {
 }
 
 impl<T: Real> Stack<T> {
-    /// Trains an RBM of `visible` and the first of `hidden` on the data, the next on its hidden states, and
-    /// so on. `observers` hear of all levels, one after the other.
+    /// Trains an RBM of `visible` and the first of `hidden` on the data, the next on its hidden states, and so on.
+    /// `observers` receive the events of all levels in turn.
     ///
     /// # Errors
-    /// No hidden layer, data that do not fit, or whatever training may refuse.
+    /// No hidden layer, data that do not fit, or an error of training.
     pub fn train(
         visible: Layer<T>,
         hidden: &[Layer<T>],
@@ -39,7 +39,7 @@ impl<T: Real> Stack<T> {
             if k + 1 < hidden.len() {
                 data = up(&machine, &data, params.seed.unwrap_or(0), k)?;
             }
-            // Parameters of the next level start afresh; its kind and size are those of this hidden layer.
+            // The next level starts from new parameters, with the kind and size of this hidden layer.
             below = Layer::new(h.kind(), h.len());
             levels.push(machine);
         }
@@ -53,11 +53,11 @@ impl<T: Real> Stack<T> {
 
     /// The deep Boltzmann machine with the weights of all levels.
     ///
-    /// A layer in the middle hears from below and from above. It keeps the parameters of the machine below it,
-    /// less what arrives from above on average, $c \leftarrow c - W'\langle h'\rangle_{\text{data}}$, so that
-    /// the deep machine starts near the lowest one and the levels above it act through their fluctuations. Real units that
-    /// were held by their own γ at two levels have one of them left: the weights of the upper level are halved until it
-    /// holds them.
+    /// A layer in the middle gets input from below and from above. It keeps the parameters of the machine below it,
+    /// less the mean input from above, $c \leftarrow c - W'\langle h'\rangle_{\text{data}}$, so that the deep machine
+    /// starts near the lowest one and the levels above it act through their fluctuations. Real units have a γ at each
+    /// of two levels but only one in the deep machine: the weights of the upper level are halved until it suffices for
+    /// normalisation.
     ///
     /// # Errors
     /// Data that do not fit.

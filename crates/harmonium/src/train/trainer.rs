@@ -1,12 +1,12 @@
 //! The loop: updates, evaluations, events.
 
 use super::evaluate::{Quality, annealed_likelihood, sample_rows};
-use super::mixing::Climb;
+use super::mixing::LikelihoodRange;
 use super::optimise::Stepper;
 use super::watch::{Best, Finding, Slack};
 use super::white::White;
 use super::{
-    Control, Coordinates, Data, Evaluated, Event, Floor, Gradient, Hooks, Init, Observer, Outcome,
+    Control, Data, Evaluated, Event, Floor, Gradient, Hooks, Init, Observer, OffsetsAndScales, Outcome,
     StopReason, TrainPlan,
 };
 use crate::estimate::{Estimator, NegativePhase, Positive, Setup};
@@ -20,37 +20,37 @@ pub(super) const AVERAGE_EVERY: u64 = 8;
 /// Evaluations from one that may enumerate for longer to the next.
 const PATIENT_EVERY: u64 = 4;
 
-/// Nats below independent columns at which modes must have been lost: a run begins at these, and an annealing of few chains is
-/// some tenths off.
+/// A model this many nats below independent columns must have lost modes: runs start at independent columns, and an
+/// annealing of few chains is accurate to some tenths.
 const LOST: f64 = 1.0;
 
-/// Weights up to which a model is annealed now and then.
+/// Largest number of weights for which the model is annealed at some evaluations.
 const FEW_WEIGHTS: usize = 50_000;
 
 /// Updates undone in a row after which a run gives up.
 const GIVE_UP: u32 = 30;
 
-/// A training run: the machine, the two phases, the optimiser and how far it has come.
+/// A training run: the machine, the two phases, the optimiser and the counters.
 pub struct Trainer<'d, T: Real = f32> {
     pub(super) plan: TrainPlan,
-    /// The data as the run sees them: white, where `white` says so.
+    /// The data in the coordinates of the run: whitened if `white` is set.
     pub(super) data: Cow<'d, Data<T>>,
     pub(super) valid: Option<Cow<'d, Data<T>>>,
-    /// Coordinates in which the run learns, where they are not the machine's own.
+    /// The whitening coordinates of the run, if they are not the machine's own.
     pub(super) white: Option<White>,
     pub(super) machine: Machine<T>,
     /// The machine that the next update is written into.
     pub(super) next: Machine<T>,
-    /// How far the machine is from losing its normalisation.
+    /// The machine's margin of normalisation.
     pub(super) margin: Option<f64>,
     pub(super) positive: Positive<T>,
     pub(super) estimator: Box<dyn NegativePhase<T> + 'd>,
-    /// The caller's own parts.
+    /// Custom components.
     pub(super) hooks: Hooks<'d, T>,
-    pub(super) coordinates: Coordinates<T>,
+    pub(super) coordinates: OffsetsAndScales<T>,
     pub(super) stepper: Stepper<T>,
     pub(super) gradient: Gradient<T>,
-    /// What is added to the positive moments of some layers.
+    /// Corrections of the positive moments of some layers.
     pub(super) smoothing: Vec<(usize, Array2<T>)>,
     /// Rows of positive weight, and the order of the present epoch.
     pub(super) rows: Vec<usize>,
@@ -61,25 +61,25 @@ pub struct Trainer<'d, T: Real = f32> {
     pub(super) mean_weight: f64,
     pub(super) update: u64,
     pub(super) rate_factor: f64,
-    /// Sliding average of the gradient's norm.
+    /// Running average of the gradient's norm.
     pub(super) usual_norm: f64,
     pub(super) undone_in_a_row: u32,
     pub(super) best: Best<T>,
-    /// The best model by annealing, where the score of evaluations is blind to how modes are weighted.
+    /// The best model by annealed likelihood, where the score of evaluations cannot see the weights of modes.
     pub(super) safe: Best<T>,
-    pub(super) climb: Climb,
+    pub(super) climb: LikelihoodRange,
 }
 
 impl<'d, T: Real> Trainer<'d, T> {
     /// A run that has not started: the machine is given its initial parameters.
     ///
     /// # Errors
-    /// Data that do not fit, or whatever the estimator's start may refuse.
+    /// Data that do not fit, or errors of the estimator.
     pub fn new(machine: Machine<T>, plan: TrainPlan, data: &'d Data<T>) -> Result<Self> {
         Self::with_hooks(machine, plan, data, Hooks::default())
     }
 
-    /// As [`new`](Self::new), with own parts.
+    /// As [`new`](Self::new), with custom components.
     ///
     /// # Errors
     /// As for [`new`](Self::new).
@@ -100,17 +100,17 @@ impl<'d, T: Real> Trainer<'d, T> {
                 super::init::low_rank(&mut machine, &data, directions, std, plan.seed)?;
             }
         }
-        let coordinates = Coordinates::new(plan.form, &machine, &data)?;
+        let coordinates = OffsetsAndScales::new(plan.form, &machine, &data)?;
         Self::assemble(machine, plan, data, white, coordinates, hooks, true)
     }
 
-    /// A run at update 0 of the given machine; with `draw` its chains are drawn, else a checkpoint brings them.
+    /// A run at update 0 of the given machine; without `draw` a checkpoint will replace its chains.
     pub(super) fn assemble(
         machine: Machine<T>,
         plan: TrainPlan,
         data: Cow<'d, Data<T>>,
         white: Option<White>,
-        coordinates: Coordinates<T>,
+        coordinates: OffsetsAndScales<T>,
         mut hooks: Hooks<'d, T>,
         draw: bool,
     ) -> Result<Self> {
@@ -151,11 +151,11 @@ impl<'d, T: Real> Trainer<'d, T> {
             undone_in_a_row: 0,
             best: Best::new(),
             safe: Best::new(),
-            climb: Climb::new(),
+            climb: LikelihoodRange::new(),
         })
     }
 
-    /// The same run with held-out data, which evaluations look at.
+    /// The same run with held-out data for evaluations.
     ///
     /// # Errors
     /// Data that do not fit the machine.
@@ -166,7 +166,7 @@ impl<'d, T: Real> Trainer<'d, T> {
         Ok(self)
     }
 
-    /// The machine as it stands.
+    /// The present machine.
     pub fn machine(&self) -> Machine<T> {
         self.given_back(self.machine.clone())
     }
@@ -178,7 +178,7 @@ impl<'d, T: Real> Trainer<'d, T> {
     pub fn update_count(&self) -> u64 {
         self.update
     }
-    /// Whether the run stopped because nothing that it tried could be kept.
+    /// Whether the run stopped because too many updates in a row had to be undone.
     pub fn gave_up(&self) -> bool {
         self.undone_in_a_row >= GIVE_UP
     }
@@ -187,7 +187,7 @@ impl<'d, T: Real> Trainer<'d, T> {
         self.update as f64 * self.plan.batch as f64 / self.rows.len() as f64
     }
     /// The coordinates of the gradient.
-    pub fn coordinates(&self) -> &Coordinates<T> {
+    pub fn coordinates(&self) -> &OffsetsAndScales<T> {
         &self.coordinates
     }
 
@@ -207,14 +207,14 @@ impl<'d, T: Real> Trainer<'d, T> {
     fn averaged_inside(&self) -> Machine<T> {
         let mut machine = self.machine.clone();
         if let (Some(average), true) = (self.stepper.average(), self.update >= AVERAGE_EVERY) {
-            // An average of normalisable machines might fail the test of one; then the last is as good.
+            // An average of normalisable machines might fail the test of normalisation; then use the last one.
             let _ = machine.set_parameters(average);
         }
         machine
     }
 
-    /// The machine that the run is for: the one with the best held-out score where there are held-out data
-    /// and evaluations, else [`averaged`](Self::averaged).
+    /// The result of the run: the one with the best held-out score where there are held-out data and evaluations, else
+    /// [`averaged`](Self::averaged).
     pub fn result(&self) -> Machine<T> {
         let mut machine = self.averaged_inside();
         if let (true, Some(safe)) = (self.has_lost_modes(), self.safe.parameters()) {
@@ -227,22 +227,22 @@ impl<'d, T: Real> Trainer<'d, T> {
         self.given_back(machine)
     }
 
-    /// Whether the best model is the result. Held-out rows can tell; training rows only that a run has ended below its
-    /// start, for more training always looks better on them and the last average is less noisy than the best. A run that
-    /// gave up did so at a machine that it could not use.
+    /// Whether the best model is the result. With held-out rows, yes. On training rows only if the run ended below its
+    /// start: more training always looks better on them, and the last average is less noisy than the best. If the run
+    /// gave up, its last machine is not usable.
     fn prefers_best(&self) -> bool {
         self.valid.is_some() || self.gave_up() || self.best.is_below_start(0.0)
     }
 
-    /// Whether the negative phase is enumerated, as far as the run knows: not of an own estimator.
+    /// Whether the negative phase is enumerated (not known of custom estimators).
     pub(super) fn is_exact(&self) -> bool {
         self.plan.estimator == Estimator::Exact && !self.hooks.has_estimator()
     }
 
-    /// F of rows under the machine as it stands.
+    /// F of rows under the present machine.
     ///
     /// # Errors
-    /// Rows that do not fit, or a machine whose F cannot be had.
+    /// Rows that do not fit, or a machine whose F cannot be computed.
     pub fn free_energy(&self, rows: &States<T>) -> Result<Vec<f64>> {
         match &self.white {
             None => self.machine.free_energy(rows),
@@ -250,7 +250,7 @@ impl<'d, T: Real> Trainer<'d, T> {
         }
     }
 
-    /// F of the estimator's persistent chains, where it has some and F can be had.
+    /// F of the estimator's persistent chains, if it has some and F can be computed.
     pub fn chain_free_energies(&self) -> Option<Vec<f64>> {
         self.machine.free_energy(self.estimator.chains()?).ok()
     }
@@ -258,13 +258,13 @@ impl<'d, T: Real> Trainer<'d, T> {
     /// Makes updates until the plan is done or an observer stops the run.
     ///
     /// # Errors
-    /// Whatever sampling or an observer may refuse.
+    /// Errors of sampling or of an observer.
     pub fn run(&mut self, observers: &mut [&mut dyn Observer<T>]) -> Result<Outcome> {
-        let mut reason = self.tell(&Event::Started { update: self.update }, observers)?;
+        let mut reason = self.notify(&Event::Started { update: self.update }, observers)?;
         if self.update == 0 && self.plan.evaluate_every > 0 {
-            // The start is a model, too: a run need not end below it.
+            // The start counts as a model: a run need not end below it.
             let evaluated = self.evaluate()?;
-            reason = reason.or(self.tell(&Event::Evaluated(evaluated.clone()), observers)?);
+            reason = reason.or(self.notify(&Event::Evaluated(evaluated.clone()), observers)?);
             self.record_evaluation(&evaluated)?;
         }
         while reason.is_none() && self.update < self.plan.stop_after {
@@ -273,36 +273,36 @@ impl<'d, T: Real> Trainer<'d, T> {
                 break;
             }
             let event = self.update()?;
-            reason = self.tell(&event, observers)?;
+            reason = self.notify(&event, observers)?;
             let every = self.plan.evaluate_every;
             let due =
                 every > 0 && (self.update.is_multiple_of(every) || self.update == self.plan.stop_after);
             if due && matches!(event, Event::Updated(_)) {
                 let evaluated = self.evaluate()?;
-                reason = reason.or(self.tell(&Event::Evaluated(evaluated.clone()), observers)?);
+                reason = reason.or(self.notify(&Event::Evaluated(evaluated.clone()), observers)?);
                 if let Some(event) = self.record_evaluation(&evaluated)? {
-                    reason = reason.or(self.tell(&event, observers)?);
+                    reason = reason.or(self.notify(&event, observers)?);
                 }
                 reason = reason.or(self.check_modes(&evaluated)?);
             }
             if self.gave_up() {
                 reason = reason.or(Some(StopReason::GaveUp { undone: GIVE_UP }));
             }
-            reason = reason.or(self.tell(&Event::UpdateFinished { update: self.update }, observers)?);
+            reason = reason.or(self.notify(&Event::UpdateFinished { update: self.update }, observers)?);
         }
         let reason = reason.unwrap_or(StopReason::Finished);
-        self.tell(&Event::Stopped { update: self.update, reason: reason.clone() }, observers)?;
+        self.notify(&Event::Stopped { update: self.update, reason: reason.clone() }, observers)?;
         Ok(Outcome { updates: self.update, reason, plan: self.plan.clone() })
     }
 
-    /// Whether the last model that was annealed lies below independent columns: its chains have lost modes of the data, which
-    /// a pseudo-likelihood does not see.
+    /// Whether the last annealed model lies below independent columns: its chains have lost modes of the data, which a
+    /// pseudo-likelihood does not detect.
     fn has_lost_modes(&self) -> bool {
         self.safe.is_below_start(LOST)
     }
 
     /// Anneals the model at the first, second, fourth … evaluation and at the last one, where that costs little and the
-    /// score is a pseudo-likelihood; why the run should stop, if it has fallen below independent columns.
+    /// score is a pseudo-likelihood. Returns a reason to stop if it is below independent columns.
     fn check_modes(&mut self, e: &Evaluated) -> Result<Option<StopReason>> {
         let number = self.update / self.plan.evaluate_every.max(1);
         let due = number.is_power_of_two() || self.update == self.plan.stop_after;
@@ -315,7 +315,7 @@ impl<'d, T: Real> Trainer<'d, T> {
         }
         let rows = sample_rows(rows, self.plan.evaluate_rows);
         if self.safe.update().is_none() {
-            // Values between 0 and 1 in place of bits have no likelihood.
+            // Soft bits have no likelihood.
             let Ok(floor) = Floor::new(&self.machine, &self.data)?.log_likelihood(&rows) else {
                 return Ok(None);
             };
@@ -332,7 +332,7 @@ impl<'d, T: Real> Trainer<'d, T> {
         Ok(self.has_lost_modes().then_some(StopReason::LostModes { log_likelihood: found, kept }))
     }
 
-    /// Why the run should stop, if the best model has been the same for too long.
+    /// A reason to stop if the best model has not changed for too long.
     fn patience_exhausted(&self) -> Option<StopReason> {
         let patience = self.plan.patience as u64;
         (patience > 0 && self.best.stale >= patience).then(|| StopReason::PatienceExhausted {
@@ -341,7 +341,7 @@ impl<'d, T: Real> Trainer<'d, T> {
         })
     }
 
-    /// What an evaluation means: a new best model, chains that do not mix, or a collapse to be undone.
+    /// Records the result of an evaluation: a new best model, chains that do not mix, or a collapse to be undone.
     fn record_evaluation(&mut self, e: &Evaluated) -> Result<Option<Event>> {
         if let Some(event) = self.check_mixing(e)? {
             return Ok(Some(event));
@@ -363,7 +363,11 @@ impl<'d, T: Real> Trainer<'d, T> {
         Ok(Some(self.lower(self.update, why)))
     }
 
-    fn tell(&self, event: &Event, observers: &mut [&mut dyn Observer<T>]) -> Result<Option<StopReason>> {
+    fn notify(
+        &self,
+        event: &Event,
+        observers: &mut [&mut dyn Observer<T>],
+    ) -> Result<Option<StopReason>> {
         let mut stop = None;
         for o in observers {
             if let Control::Stop(reason) = o.on_event(event, self)? {
@@ -373,10 +377,10 @@ impl<'d, T: Real> Trainer<'d, T> {
         Ok(stop)
     }
 
-    /// How good the model is: of the averaged parameters, on a fixed selection of rows.
+    /// Evaluates the averaged parameters on a fixed selection of rows.
     ///
     /// # Errors
-    /// Whatever the free energy may refuse.
+    /// Errors of the free energy.
     pub fn evaluate(&self) -> Result<Evaluated> {
         let machine = self.averaged_inside();
         let (rows, seed) = (self.plan.evaluate_rows, self.plan.seed);

@@ -13,7 +13,7 @@ impl<T: Real> Trainer<'_, T> {
     /// One update.
     ///
     /// # Errors
-    /// Whatever sampling or enumeration may refuse.
+    /// Errors of sampling or enumeration.
     pub fn update(&mut self) -> Result<Event> {
         let update = self.update + 1;
         self.select_minibatch(update);
@@ -48,8 +48,8 @@ impl<T: Real> Trainer<'_, T> {
         }))
     }
 
-    /// Both phases of the minibatch, into the gradient. This is the only place that makes the view of the
-    /// model that sampling and averaging go through.
+    /// Both phases of the minibatch, into the gradient. This is the only place that creates the view of the model used
+    /// for sampling and averaging.
     fn phases(&mut self, update: u64) -> Result<Info> {
         let model = self.machine.at(1.0);
         let rows = &self.batch.0;
@@ -57,7 +57,7 @@ impl<T: Real> Trainer<'_, T> {
         let seed = self.plan.seed;
         let all = self.data.states();
         let Gradient { positive, negative, wt } = &mut self.gradient;
-        // The gradient of Σ wt·ln p needs each minibatch to count by its weight.
+        // The gradient of Σ wt·ln p weights each minibatch by its total weight.
         *wt = wts.map_or(1.0, |w| w.iter().sum::<f64>() / w.len() as f64 / self.mean_weight);
         let batch = self.positive.estimate(&model, all, rows, wts, seed, update, positive)?;
         for (l, gap) in &self.smoothing {
@@ -75,8 +75,8 @@ impl<T: Real> Trainer<'_, T> {
         Ok(Step { rate, wt: self.gradient.wt, average, stage: Stage::Fused })
     }
 
-    /// How far the average moves: it is touched every [`AVERAGE_EVERY`] updates only, for it costs a pass
-    /// over the parameters, and is a plain mean until as many updates are done as it spans.
+    /// The fraction by which the average moves. It is updated every [`AVERAGE_EVERY`] updates only, because it costs a
+    /// pass over the parameters, and is a plain mean until it spans its full window.
     fn average_step(&self, update: u64) -> f64 {
         if self.plan.average == 0 || !update.is_multiple_of(AVERAGE_EVERY) {
             return 0.0;
@@ -85,7 +85,7 @@ impl<T: Real> Trainer<'_, T> {
         (every / self.plan.average as f64).max(every / update as f64).min(1.0)
     }
 
-    /// The rows of a minibatch: the data in one random order after another, cut into equal pieces.
+    /// The rows of a minibatch: the data in a random order for each epoch, cut into equal pieces.
     fn select_minibatch(&mut self, update: u64) {
         let (n, batch) = (self.rows.len() as u64, self.plan.batch as u64);
         self.batch.0.clear();

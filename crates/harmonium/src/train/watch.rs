@@ -1,14 +1,15 @@
-//! Keeps the best model of a run and notices when it collapses or no longer improves.
+//! Keeps the best model of a run and detects collapse and lack of improvement.
 
 use crate::machine::Parameters;
 use crate::{Archive, Real, Result};
 
-/// How many nats a score may fall below the best one before a model has collapsed.
+/// How many nats below the best score counts as a collapse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Slack {
-    /// More than any noise of a score, or what a held-out score loses while a run overfits.
+    /// More than the noise of a score, and more than a held-out score loses by overfitting.
     Wide,
-    /// The score is the likelihood of training rows and the gradient is that of it: it falls when steps are too long.
+    /// The score is the likelihood of training rows and the gradient is that of it: it falls only when steps are too
+    /// long.
     Narrow,
 }
 
@@ -28,7 +29,7 @@ fn collapsed(score: f64, best: f64, slack: Slack) -> bool {
 /// The best model so far.
 #[derive(Clone, Debug)]
 pub(super) struct Best<T> {
-    /// Its score, the update it stood at, and its parameters.
+    /// Its score, its update and its parameters.
     found: Option<(f64, u64, Parameters<T>)>,
     /// Evaluations since.
     pub(super) stale: u64,
@@ -36,7 +37,7 @@ pub(super) struct Best<T> {
     ends: Option<(f64, f64)>,
 }
 
-/// What an evaluation means for the run.
+/// The consequence of an evaluation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Finding {
     Better,
@@ -56,7 +57,7 @@ impl<T: Real> Best<T> {
         self.found.as_ref().map(|f| f.1)
     }
 
-    /// Whether the last score is worse than the first by more than `margin`, or none at all.
+    /// Whether the last score is not finite, or worse than the first by more than `margin`.
     pub(super) fn is_below_start(&self, margin: f64) -> bool {
         self.ends.is_some_and(|(first, last)| !(last >= first - margin))
     }

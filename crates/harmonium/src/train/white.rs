@@ -1,4 +1,4 @@
-//! Coordinates in which measured data are white: training there is the same model, learnt at one pace in all directions.
+//! Whitening coordinates for real columns: the same model, with one learning rate suitable for all directions.
 
 use super::Data;
 use super::em::moments_with_gaps;
@@ -6,7 +6,7 @@ use crate::machine::{Cholesky, Linear};
 use crate::{Batch, Bits, Machine, Real, Result, Role};
 use ndarray::{Array1, Array2, ArrayView1, Axis};
 
-/// Most coupled units whose covariance is taken: its factorisation must not outweigh an update.
+/// Most coupled units that are whitened: the factorisation must not cost more than an update.
 const MANY: usize = 1000;
 
 /// Changes of coordinates $z = L^\top x$ with $LL^\top = S^{-1}$, S being the covariance of the data, for every visible
@@ -17,8 +17,8 @@ pub(super) struct White {
 }
 
 impl White {
-    /// The coordinates for data, or `None` where no layer has them: entries are missing, couplings are masked, or nothing
-    /// is coupled.
+    /// The coordinates for data, or `None` where none apply: entries are missing, couplings are masked, or nothing is
+    /// coupled.
     pub(super) fn new<T: Real>(machine: &Machine<T>, data: &Data<T>) -> Result<Option<Self>> {
         let coupled = |l: &usize| {
             let layer = machine.layer(*l);
@@ -38,7 +38,7 @@ impl White {
         Ok((!maps.is_empty()).then_some(Self { maps }))
     }
 
-    /// $\sum\ln\det L$: what densities in x have over those in z.
+    /// $\sum\ln\det L$: log-densities in x minus those in z.
     pub(super) fn log_det(&self) -> f64 {
         self.maps.iter().map(Linear::log_det).sum()
     }
@@ -63,23 +63,23 @@ pub(super) struct Normal {
     pub(super) factor: Cholesky,
 }
 
-/// Parts by which correlations may be drawn towards zero.
+/// Candidates for the shrinkage of correlations towards zero.
 const SHRINKAGES: [f64; 9] = [1e-6, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 0.6, 1.0];
 
-/// Parts that rows are cut into to find the best of them, and rows for each column beyond which the least will do.
+/// Folds of the cross-validation that selects one, and rows per column beyond which the smallest is used.
 const FOLDS: usize = 5;
 const PLENTY: usize = 100;
 
 impl Normal {
-    /// The normal distribution of weighted rows, of which only the known entries count. Its correlations are drawn towards
-    /// zero as far as rows that were left out demand: few rows know little of the directions in which they hardly vary.
-    /// `None` where no positive definite covariance is found.
+    /// The normal distribution of weighted rows, over their known entries. Its correlations are shrunk towards zero by
+    /// the amount that cross-validation selects, because few rows determine directions of small variance poorly. `None`
+    /// if no positive definite covariance is found.
     pub(super) fn new(x: &Array2<f64>, wts: Option<&[f64]>, known: Option<&Bits>) -> Option<Self> {
-        let rows = Rows::new(x, wts, known);
+        let rows = WeightedRows::new(x, wts, known);
         let enough = x.nrows() >= PLENTY * x.ncols() || x.nrows() < 2 * FOLDS || x.ncols() < 2;
         let best = if enough { SHRINKAGES[0] } else { rows.best_shrinkage() };
         let moments = Moments::new(&rows, |_| true);
-        // Dependent columns, or gaps that make correlations disagree, may need more.
+        // Dependent columns, or inconsistent correlations due to gaps, may need more.
         SHRINKAGES.into_iter().filter(|&s| s >= best).find_map(|s| moments.normal(s))
     }
 
@@ -92,20 +92,20 @@ impl Normal {
     }
 }
 
-/// ln p of each of `rows` but for a constant, under the normal distribution of the rows `train` that coupled real units start
-/// from. `None` where `train` has none.
+/// ln p of each of `rows` up to a constant, under the normal distribution fitted to `train` from which coupled real
+/// units start. `None` where `train` has none.
 pub fn normal_log_density(train: &Array2<f64>, rows: &Array2<f64>) -> Option<Vec<f64>> {
     let normal = Normal::new(train, None, None)?;
     Some(rows.rows().into_iter().map(|row| normal.log_density(row)).collect())
 }
 
 /// Rows, and the square roots of the weights of their known entries.
-struct Rows<'a> {
+struct WeightedRows<'a> {
     x: &'a Array2<f64>,
     held: Array2<f64>,
 }
 
-impl<'a> Rows<'a> {
+impl<'a> WeightedRows<'a> {
     fn new(x: &'a Array2<f64>, wts: Option<&[f64]>, known: Option<&Bits>) -> Self {
         let wt = |r: usize| wts.map_or(1.0, |w| w[r]);
         let held = Array2::from_shape_fn(x.dim(), |(r, j)| {
@@ -114,7 +114,7 @@ impl<'a> Rows<'a> {
         Self { x, held }
     }
 
-    /// The shrinkage under which rows that were left out are most probable; complete ones, where there are enough.
+    /// The shrinkage with the largest likelihood of left-out complete rows.
     fn best_shrinkage(&self) -> f64 {
         let mut scores = [0.0; SHRINKAGES.len()];
         let complete = |r: usize| self.held.row(r).iter().all(|h| *h > 0.0);
@@ -144,8 +144,8 @@ struct Moments {
 }
 
 impl Moments {
-    /// Of the wanted rows.
-    fn new(rows: &Rows<'_>, wanted: impl Fn(usize) -> bool) -> Self {
+    /// The moments of the rows that are `wanted`.
+    fn new(rows: &WeightedRows<'_>, wanted: impl Fn(usize) -> bool) -> Self {
         let chosen: Vec<usize> = (0..rows.x.nrows()).filter(|&r| wanted(r)).collect();
         let (x, held) = (rows.x.select(Axis(0), &chosen), rows.held.select(Axis(0), &chosen));
         let total = (&held * &held).sum_axis(Axis(0)).mapv(|t| t.max(f64::MIN_POSITIVE));
@@ -181,7 +181,7 @@ impl Moments {
         Some(Self::of_covariance(&self.mean + &(mean * &self.scale), covariance))
     }
 
-    /// The normal distribution with correlations drawn towards zero by this part.
+    /// The normal distribution with correlations shrunk by this fraction.
     fn normal(&self, shrinkage: f64) -> Option<Normal> {
         let shrunk = Array2::from_shape_fn(self.correlation.dim(), |(i, j)| match i == j {
             true => 1.0,
@@ -214,7 +214,7 @@ pub(super) fn set_normal<T: Real>(machine: &mut Machine<T>, l: usize, normal: &N
 mod tests {
     use super::*;
 
-    /// Numbers that look random, without correlations.
+    /// Pseudo-random numbers without correlations.
     fn noise(n: usize, p: usize) -> Array2<f64> {
         let mut x = 0.3f64;
         Array2::from_shape_fn((n, p), |_| {
@@ -226,13 +226,13 @@ mod tests {
     #[test]
     fn correlations_are_shrunk_as_far_as_rows_are_few() {
         let few = noise(30, 12);
-        let independent = Rows::new(&few, None, None).best_shrinkage();
-        // One column that repeats another with little noise is known from few rows, too.
+        let independent = WeightedRows::new(&few, None, None).best_shrinkage();
+        // A column that repeats another with little noise is determined by few rows.
         let mut tied = noise(60, 4);
         for r in 0..60 {
             tied[[r, 3]] = tied[[r, 0]] + 0.05 * tied[[r, 3]];
         }
-        let strong = Rows::new(&tied, None, None).best_shrinkage();
+        let strong = WeightedRows::new(&tied, None, None).best_shrinkage();
         assert!(independent >= 0.6 && strong <= 0.01, "{independent} {strong}");
     }
 

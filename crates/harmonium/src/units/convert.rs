@@ -160,11 +160,11 @@ impl<T: Real> Layer<T> {
 
     /// Whether a batch can be data of this layer: states, or *soft bits*.
     ///
-    /// Data of Binary units may be [`Batch::Reals`] with values from 0 to 1, grey values of a picture for example. They
-    /// enter the averages over the data as they are, in the place of bits: what is then made small is the free energy
-    /// F(v) at the soft v, less its average over the model, which is one of bits. This is no likelihood, and not what
-    /// drawing bits with these probabilities would give either: F is no linear function of v. Where every value is 0 or
-    /// 1, all of it is as with bits. States of chains are never soft.
+    /// Data of Binary units may be [`Batch::Reals`] with values from 0 to 1, such as the grey values of a picture. They
+    /// replace the bits in the averages over the data: training then lowers the free energy F(v) of the soft rows
+    /// relative to its average over the model, whose states are bits. This is not a likelihood, nor is it the same as
+    /// drawing bits with these probabilities, because F is not linear in v. Values that are all 0 or 1 give the same
+    /// results as bits. States of chains are never soft.
     ///
     /// # Errors
     /// As for [`check_batch`](Self::check_batch); a soft value that is not a number from 0 to 1.
@@ -175,7 +175,7 @@ impl<T: Real> Layer<T> {
         }
         self.check_columns(x.cols())?;
         let inside = |x: &T| (T::zero()..=T::one()).contains(x);
-        // Row by row without a branch for each number, of which there are many.
+        // Row by row without a branch for each number: the loop vectorises.
         let all = |row: &[T]| row.iter().fold(true, |all, x| all & inside(x));
         let columns = x.cols().max(1);
         if values.as_slice().is_some_and(|values| values.chunks(columns).all(all)) {

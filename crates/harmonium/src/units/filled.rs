@@ -1,4 +1,4 @@
-//! What to put into a gap, from the mean of a unit given everything known.
+//! Values for missing entries, from the mean of a unit given all known entries.
 
 use super::Layer;
 use crate::Real;
@@ -10,7 +10,7 @@ impl<T: Real> Layer<T> {
         self.per_unit(means, |_, _, mean| self.kind().most_probable(mean))
     }
 
-    /// [`Kind::probability`](super::Kind::probability) of every value from means in dense form; NaN where there is none.
+    /// [`Kind::probability`](super::Kind::probability) of every value from means in dense form; NaN where the mean does not determine it.
     pub fn probabilities(&self, means: &Array2<f64>, values: &Array2<f64>) -> Array2<f64> {
         self.per_unit(means, |r, j, mean| {
             self.kind().probability(mean, values[[r, j]]).unwrap_or(f64::NAN)

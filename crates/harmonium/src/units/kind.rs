@@ -1,4 +1,4 @@
-//! The kinds of units, and what can be asked of them: each answers in its own file, as a `Family`.
+//! The kinds of units and their properties, which each kind states in its own file as a `Family`.
 
 use super::family::{Family, Marginal, Square, Tail};
 use super::{binary, binomial, drelu, gaussian, negative_binomial, ordinal, poisson, potts, relu, spin};
@@ -8,7 +8,7 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
-/// What the units of a layer are.
+/// The kind of the units of a layer: their values and their energy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -45,14 +45,14 @@ pub enum Kind {
         /// Largest count.
         n: u32,
     },
-    /// {0, 1 … n}; $E = -\theta x - \nu_x$: counts and grades of any frequencies, coupled by their number.
+    /// {0, 1 … n}; $E = -\theta x - \nu_x$: counts or grades with arbitrary frequencies; couplings act on the number x.
     Ordinal {
         /// Largest number, at most 1023.
         n: u32,
     },
 }
 
-/// How the states of a kind are kept.
+/// How the states of a kind are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// Packed bits.
@@ -70,7 +70,7 @@ macro_rules! kinds {
             /// Every kind once, with small sizes where a kind has some: for tests and listings.
             pub const ALL: [Self; [$($example),*].len()] = [$($example),*];
 
-            /// Asks the description of this kind.
+            /// Calls `question` with the description of this kind.
             fn ask<R>(self, question: impl FnOnce(&dyn Family) -> R) -> R {
                 match self {
                     $($pattern => question(&$family),)*
@@ -100,7 +100,7 @@ impl Kind {
         self.ask(|f| f.params())
     }
 
-    /// How states are kept.
+    /// How states are stored.
     pub fn form(self) -> Form {
         self.ask(|f| f.form())
     }
@@ -110,7 +110,7 @@ impl Kind {
         self.ask(|f| f.states())
     }
 
-    /// Whether a unit of this kind can be in any state at all.
+    /// Whether a unit of this kind has any state (`Potts { q: 0 }` has none).
     pub fn has_states(self) -> bool {
         self.ask(|f| f.has_states())
     }
@@ -130,7 +130,7 @@ impl Kind {
         self.one_hot().map_or(1, |q| q as usize)
     }
 
-    /// The column, counted from that of unit `first`, which the value `x` occupies in a dense row, and what stands there.
+    /// Column and entry of the value `x` in a dense row, for the unit whose columns start at `first`.
     pub(crate) fn dense(self, first: usize, x: f64) -> (usize, f64) {
         match self.one_hot() {
             Some(_) => (first + x as usize, 1.0),
@@ -148,7 +148,7 @@ impl Kind {
         self.ask(|f| f.has_measure())
     }
 
-    /// Whether units that are coupled to each other are one normal distribution.
+    /// Whether units that are coupled to each other have a joint normal distribution.
     pub fn is_normal(self) -> bool {
         self.ask(|f| f.is_normal())
     }
@@ -166,18 +166,18 @@ impl Kind {
         }
     }
 
-    /// A value of this kind for entries that are missing, where something must stand that nothing reads.
+    /// A valid value to store in missing entries, which is never read.
     pub fn placeholder(self) -> f64 {
         if self.lowest().is_finite() { self.lowest() } else { 0.0 }
     }
 
-    /// The kind as a setting is written: `binary`, `potts:3`, `neg_binomial:1.5:64` (r, then the largest count); the inverse of
+    /// The kind as written in settings: `binary`, `potts:3`, `neg_binomial:1.5:64` (r, then the largest count); the inverse of
     /// `parse`.
     pub fn word(self) -> String {
         self.ask(|f| f.word())
     }
 
-    /// The largest whole number that is a state, for kinds kept as codes.
+    /// The largest code of a state, for kinds stored as codes.
     fn largest_code(self) -> u32 {
         self.states().map_or(u32::MAX, |states| states.saturating_sub(1))
     }
@@ -223,7 +223,7 @@ impl Kind {
         }
     }
 
-    /// The probability of value `x` of a unit whose mean is this, where the mean tells it: of bits, spins and Potts units.
+    /// The probability of value `x` of a unit with this mean, where the mean determines it: bits, spins and Potts units.
     pub fn probability(self, mean: &[f64], x: f64) -> Option<f64> {
         if self.one_hot().is_some() {
             return mean.get(x as usize).copied();
@@ -240,14 +240,14 @@ impl Kind {
     }
 }
 
-/// What algorithms ask.
+/// Properties that the algorithms use.
 impl Kind {
-    /// How fast the probability of a unit on its own falls far out.
+    /// How fast the distribution of an uncoupled unit decays in its tails.
     pub(crate) fn tail(self) -> Tail {
         self.ask(|f| f.tail())
     }
 
-    /// Whether units of this kind are real numbers on one side of zero only.
+    /// Whether units of this kind are non-negative real numbers.
     pub(crate) fn is_half_line(self) -> bool {
         self.tail() == Tail::Quadratic && self.lowest() == 0.0
     }
@@ -283,7 +283,7 @@ impl Kind {
         self.ask(|f| f.start(m))
     }
 
-    /// The same for the base of an annealing path: see [`Family::base`].
+    /// Parameters of the base of an annealing path: see [`Family::base`].
     pub(crate) fn base(self, m: &Marginal<'_>, own: &[f64]) -> Vec<f64> {
         self.ask(|f| f.base(m, own))
     }
@@ -308,7 +308,7 @@ impl Kind {
         self.ask(|f| f.field_of_mean(own, m))
     }
 
-    /// n, where Γ is that of n two-valued units with one field.
+    /// n, where Γ is that of n two-valued units with the same field.
     pub(crate) fn two_valued_parts(self) -> Option<u32> {
         self.ask(|f| f.two_valued_parts())
     }

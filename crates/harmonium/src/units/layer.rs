@@ -90,7 +90,7 @@ impl<T: Real> Layer<T> {
     pub fn params(&self) -> &Array2<T> {
         &self.params
     }
-    /// The parameters, to be changed; [`check`](Self::check) says whether they still make sense.
+    /// The parameters for writing; [`check`](Self::check) says whether they are still valid.
     pub fn params_mut(&mut self) -> &mut Array2<T> {
         &mut self.params
     }

@@ -1,4 +1,4 @@
-//! Layers of units: each kind is known by the log-partition Γ of one unit given its input.
+//! Layers of units: each kind is defined by the log-partition function Γ of one unit given its input.
 //!
 //! Every kind is an exponential family. A unit with parameters $\eta_k$ has the base energy
 //! $-\sum_k \eta_k t_k(x)$ over a reference measure $\nu(x)$, and its input $I$ adds $-Ix$. From
@@ -107,8 +107,8 @@ pub(crate) fn uniform<R: Rng>(rng: &mut R) -> f64 {
     ((rng.next_u64() >> 11) as f64 + 0.5) * (1.0 / (1u64 << 53) as f64)
 }
 
-/// Calls a function of `scalar.rs` with the unit of this kind, or the given expressions for Potts and Ordinal units, whose
-/// parameters or inputs are as many as their states.
+/// Calls a function of `scalar.rs` with the unit of this kind, or the given expressions for Potts and Ordinal units, which
+/// have a parameter or an input per state.
 macro_rules! per_kind {
     ($layer:expr, scalar::$f:ident($($arg:expr),*), |$q:ident| $potts:expr, |$n:ident| $ordinal:expr) => {
         match $layer.kind() {

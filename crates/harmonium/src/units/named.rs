@@ -1,4 +1,4 @@
-//! Blank layers by the names of their units.
+//! One constructor per kind of unit, for layers with zero parameters.
 
 use super::{Kind, Layer};
 
@@ -22,7 +22,7 @@ layers! {
     potts(q: u32) => Kind::Potts { q };
     /// `n` Gaussian units.
     gaussian() => Kind::Gaussian;
-    /// `n` rectified linear units, from 0 up.
+    /// `n` rectified linear units, real numbers ≥ 0.
     relu() => Kind::Relu;
     /// `n` double rectified linear units.
     drelu() => Kind::Drelu;
@@ -32,6 +32,6 @@ layers! {
     poisson() => Kind::Poisson;
     /// `n` counts from 0 to `most` whose variance m + m²/r exceeds their mean m, with r = `shape`/16.
     negative_binomial(shape: u32, most: u32) => Kind::NegativeBinomial { shape, n: most };
-    /// `n` counts from 0 to `most` with frequencies of their own.
+    /// `n` counts from 0 to `most` with a free parameter for the frequency of each count.
     ordinal(most: u32) => Kind::Ordinal { n: most };
 }

@@ -1,14 +1,14 @@
-//! Negative binomial units {0…n}: over-dispersed counts; Γ(I) = −r·ln(1−e^{θ+I}) but for what lies beyond n.
+//! Negative binomial units {0…n}: over-dispersed counts; Γ(I) = −r·ln(1−e^{θ+I}) up to the truncation at n.
 //!
-//! The bound n makes Z finite for every input, also where θ + I ≥ 0 and the counts without a bound would run away. Where
-//! nothing that a double can hold lies beyond n the closed forms are used, elsewhere the sum over the states.
+//! The bound n makes Z finite for every input, even for θ + I ≥ 0, where unbounded counts would diverge. Where the states
+//! beyond n would contribute less than the precision of a double, closed forms are used, elsewhere sums over the states.
 
 use super::family::{Family, Marginal, Square, THETA, Tail};
 use super::{Form, Unit, uniform};
 use rand::Rng;
 use rand_distr::Distribution;
 
-/// Nats by which the part beyond n must fall short of the mean for the closed forms: below the last digit.
+/// Closed forms are used where the part beyond n is this many nats below the mean: less than the last digit.
 const NEGLIGIBLE: f64 = 36.0;
 
 #[derive(Clone, Copy)]
@@ -19,14 +19,14 @@ pub(super) struct NegativeBinomial {
     closed: f64,
 }
 
-/// A run of states over which the weights fall, with the weight of its first.
-struct Run {
+/// Consecutive states with falling weights, and the weight of the first.
+struct FallingRange {
     from: f64,
     to: f64,
     weight: f64,
 }
 
-/// Sums over the weights w(x) of all states but the heaviest, $a$, whose weight is their unit.
+/// Sums over the weights w(x) of all states but the heaviest, $a$, relative to its weight.
 struct Sums {
     /// $a$ and the logarithm of its weight.
     heaviest: f64,
@@ -50,7 +50,7 @@ impl NegativeBinomial {
         Self { r, n, closed: closed.min(p.ln() - 2.0 / edge) }
     }
 
-    /// θ of a unit on its own with this mean, by bisection: the mean rises with θ.
+    /// θ of an uncoupled unit with this mean, by bisection: the mean rises with θ.
     pub(super) fn theta(self, mean: f64) -> f64 {
         // Without the bound the mean is r/(e^{−θ}−1); the bound can only lower it.
         let free = -(self.r / mean).ln_1p();
@@ -65,19 +65,19 @@ impl NegativeBinomial {
         0.5 * (lo + hi)
     }
 
-    /// Runs of falling weights that together are all states, the heaviest state first.
+    /// Ranges of falling weights that together cover all states, the heaviest state first.
     ///
-    /// The ratio of neighbours $\frac{x+r}{x+1}e^y$ falls with x for r > 1: one peak, from which runs go down and up. For
-    /// r < 1 it rises: the peaks are the ends, and the runs meet in the valley between them.
-    fn runs(self, y: f64) -> (f64, [Option<Run>; 2]) {
+    /// The ratio of neighbours $\frac{x+r}{x+1}e^y$ falls with x for r > 1: there is one peak, from which the ranges go down
+    /// and up. For r < 1 it rises: the peaks are the ends, and the ranges meet in the minimum between them.
+    fn runs(self, y: f64) -> (f64, [Option<FallingRange>; 2]) {
         let Self { r, n, .. } = self;
         let log_weight = |x: f64| self.log_measure(x) + y * x;
         if r < 1.0 && y > 0.0 {
             let valley = (((-y).exp() - r) / -(-y).exp_m1()).ceil().clamp(0.0, n - 1.0);
             let (low, high) = (0.0, log_weight(n));
             let top = high.max(low);
-            let down = Run { from: n, to: valley + 1.0, weight: (high - top).exp() };
-            let up = Run { from: 0.0, to: valley, weight: (low - top).exp() };
+            let down = FallingRange { from: n, to: valley + 1.0, weight: (high - top).exp() };
+            let up = FallingRange { from: 0.0, to: valley, weight: (low - top).exp() };
             return (top, if high >= low { [Some(down), Some(up)] } else { [Some(up), Some(down)] });
         }
         let peak = match y < 0.0 && r > 1.0 {
@@ -85,9 +85,10 @@ impl NegativeBinomial {
             false if r >= 1.0 && y >= 0.0 => n,
             false => 0.0,
         };
-        let down = Run { from: peak, to: 0.0, weight: 1.0 };
+        let down = FallingRange { from: peak, to: 0.0, weight: 1.0 };
         let first = peak + 1.0;
-        let up = (peak < n).then(|| Run { from: first, to: n, weight: self.rise(peak, y.exp()) });
+        let up =
+            (peak < n).then(|| FallingRange { from: first, to: n, weight: self.rise(peak, y.exp()) });
         (log_weight(peak), [Some(down), up])
     }
 
@@ -96,8 +97,8 @@ impl NegativeBinomial {
         (x + self.r) / (x + 1.0) * p
     }
 
-    /// The states of a run with their weights.
-    fn states(self, run: &Run, y: f64) -> impl Iterator<Item = (f64, f64)> {
+    /// The states of a range with their weights.
+    fn states(self, run: &FallingRange, y: f64) -> impl Iterator<Item = (f64, f64)> {
         let (to, up) = (run.to, run.from < run.to);
         let p = if up { y.exp() } else { (-y).exp() };
         std::iter::successors(Some((run.from, run.weight)), move |&(x, w)| {
@@ -112,7 +113,7 @@ impl NegativeBinomial {
         let (log_weight, runs) = self.runs(y);
         let heaviest = runs[0].as_ref().map_or(0.0, |run| run.from);
         let mut moments = [0.0; 3];
-        // What follows a weight in its run is at most n of the same weight, at a distance of at most n.
+        // At most n states follow in a range, each of at most the present weight and at a distance of at most n.
         let rest = 1e-17 / self.n.powi(3);
         for run in runs.iter().flatten() {
             for (x, w) in self.states(run, y).filter(|&(x, _)| x != heaviest) {
@@ -169,7 +170,7 @@ impl Unit<1> for NegativeBinomial {
     fn sample<R: Rng>(self, [theta]: [f64; 1], input: f64, rng: &mut R) -> f64 {
         let y = theta + input;
         if y <= self.closed {
-            // A Poisson count whose rate is drawn from a gamma distribution; an underflowed rate is a certain zero.
+            // A Poisson count whose rate is drawn from a gamma distribution; an underflowed rate gives zero.
             let Ok(rate) = rand_distr::Gamma::new(self.r, 1.0 / (-y).exp_m1()) else { return 0.0 };
             let count = rand_distr::Poisson::new(rate.sample(rng)).map_or(0.0, |p| p.sample(rng));
             return count.min(self.n);
@@ -189,7 +190,7 @@ impl Unit<1> for NegativeBinomial {
     }
 }
 
-/// The sizes of the kind, which describe it without what the formulas prepare.
+/// The sizes of the kind, without the constants that [`NegativeBinomial`] derives from them.
 #[derive(Clone, Copy)]
 pub(super) struct Sizes {
     pub(super) shape: u32,
@@ -227,7 +228,7 @@ impl Family for Sizes {
     fn base(&self, m: &Marginal<'_>, _own: &[f64]) -> Vec<f64> {
         vec![NegativeBinomial::new(self.shape, self.n).theta((m.sums[0] + 0.5) / (m.total + 1.0))]
     }
-    /// No count up to n has a larger one than m(n − m).
+    /// At most m(n − m), the largest variance of any number in 0…n with mean m.
     fn variance(&self, mean: f64, _stats: &dyn Fn(usize) -> f64) -> f64 {
         mean * (1.0 + 16.0 * mean / f64::from(self.shape)).min(f64::from(self.n) - mean)
     }
@@ -296,7 +297,7 @@ mod tests {
         }
     }
 
-    /// Where the closed forms end the sums go on: no step, however small what is compared.
+    /// The closed forms and the sums agree where one replaces the other.
     #[test]
     fn closed_forms_end_without_a_step() {
         for shape in SHAPES {
@@ -315,7 +316,7 @@ mod tests {
         }
     }
 
-    /// The bound is felt less and less: Γ → −r ln(1−e^y), mean → r e^y/(1−e^y), until it is not felt at all.
+    /// The effect of the bound vanishes as n grows: Γ → −r ln(1−e^y), mean → r e^y/(1−e^y).
     #[test]
     fn far_bounds_are_not_felt() {
         let (r, y) = (2.5f64, -0.2f64);

@@ -1,4 +1,4 @@
-//! Ordinal units, whole numbers 0…n of any frequencies: Γ(I) = ln Σ_x e^{ν_x+(θ+I)x}.
+//! Ordinal units, whole numbers 0…n with arbitrary frequencies: Γ(I) = ln Σ_x e^{ν_x+(θ+I)x}.
 //!
 //! The first parameter is θ, the others are the ν_x; like the fields of a Potts unit they are not unique: a constant, or a
 //! multiple of x, may be moved between them. Inputs act on the number x as they do on any count.
@@ -89,7 +89,7 @@ fn draw<T: Real, R: Rng>(p: &[T], rng: &mut R) -> f64 {
     let mut left = uniform(rng) * p.iter().map(|p| p.f64()).sum::<f64>();
     let mut last = 0.0;
     for (x, p) in numbered(p).filter(|(_, p)| *p > 0.0) {
-        // Rounding may leave a remainder behind the last state: it belongs to a state that can occur.
+        // Rounding may leave a remainder after the last state: return the last one with positive probability.
         last = x;
         left -= p;
         if left < 0.0 {
@@ -133,16 +133,14 @@ pub(super) fn mean_stats<T: Real>(n: u32, params: &[T], inputs: &[T], wt: f64, o
     });
 }
 
-/// Strengths α of the smooth part of [`smoothed`], from next to nothing to all that matters.
+/// Candidate weights α of the smooth distribution in [`smoothed`], from negligible to dominant.
 const STRENGTHS: [f64; 12] = [0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1e3, 1e4, 1e5, 1e6];
-/// Part of the smooth distribution that is uniform: no state is impossible.
+/// Uniform part of the smooth distribution, so that no state has probability 0.
 const UNIFORM: f64 = 1e-3;
 
-/// Frequencies of the states for a histogram of rows, and the log-likelihood of these rows, each under the frequencies that the
-/// others give it: $(c_x + \alpha g_x)/(N + \alpha)$ with $g$ a Poisson, binomial or
-/// negative binomial distribution of the same mean. Which one, and α, are those under which each row is most probable when it
-/// is left out of the histogram: few rows, or rows that follow $g$, give $g$; many rows with frequencies of their own keep
-/// these.
+/// Smoothed frequencies $(c_x + \alpha g_x)/(N + \alpha)$ of a histogram, with $g$ a Poisson, binomial or negative binomial
+/// distribution of the same mean, and their leave-one-out log-likelihood. $g$ and α are chosen to maximise it: few rows, or
+/// rows that follow $g$, give $g$; many rows with other frequencies keep their own.
 pub fn smoothed(counts: &[f64]) -> (Vec<f64>, f64) {
     let total: f64 = counts.iter().sum();
     let states = counts.len();
@@ -190,7 +188,7 @@ fn smooth_shapes(states: usize, mean: f64) -> Vec<Vec<f64>> {
     out
 }
 
-/// The parameters of a unit on its own with the smoothed frequencies of a histogram: θ = 0 and ν of mean zero.
+/// The parameters of an uncoupled unit with the smoothed frequencies of a histogram: θ = 0 and ν of mean zero.
 fn fitted(counts: &[f64]) -> Vec<f64> {
     let (p, _) = smoothed(counts);
     let log: Vec<f64> = p.iter().map(|p| p.max(f64::MIN_POSITIVE).ln()).collect();

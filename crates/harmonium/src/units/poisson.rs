@@ -1,7 +1,7 @@
 //! Poisson units {0,1,2…}: Γ(I) = e^{θ+I}, the rate, which is also mean and variance.
 //!
-//! States are kept as `u32`, so rates saturate at [`MAX_RATE`]: beyond it Γ goes on linearly, its slope
-//! (the mean) stays, and nothing overflows. A fit that gets there has diverged.
+//! States are stored as `u32`, so rates saturate at [`MAX_RATE`]: beyond it Γ is continued linearly, with a constant
+//! slope (the mean), and nothing overflows. A fit that gets there has diverged.
 
 use super::family::{Family, Marginal, Square, THETA, Tail};
 use super::{Form, Unit};
@@ -42,7 +42,7 @@ impl Unit<1> for Poisson {
         [rate(p, input)]
     }
     fn sample<R: Rng>(self, p: [f64; 1], input: f64, rng: &mut R) -> f64 {
-        // An underflowed rate is a certain zero; any other is a valid parameter.
+        // An underflowed rate gives zero; any other is a valid parameter.
         rand_distr::Poisson::new(rate(p, input)).map_or(0.0, |poisson| poisson.sample(rng))
     }
 }

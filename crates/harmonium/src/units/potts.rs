@@ -50,7 +50,7 @@ pub(super) fn sample_unit<T: Real, R: Rng>(theta: &[T], inputs: &[T], rng: &mut 
     for (a, y) in y.enumerate() {
         let p = (y - max).exp();
         if p > 0.0 {
-            // Rounding may leave a remainder behind the last state: it belongs to a state that can occur.
+            // Rounding may leave a remainder after the last state: return the last one with positive probability.
             last = a;
             left -= p;
             if left < 0.0 {

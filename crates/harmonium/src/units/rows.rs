@@ -1,4 +1,4 @@
-//! Whole rows of the frequent kinds by vectorised functions: the same numbers as unit by unit, sooner.
+//! Vectorised functions of whole rows for the most common kinds.
 
 use super::Kind;
 use crate::Real;
@@ -27,7 +27,7 @@ pub(super) fn cgf<T: Real>(kind: Kind, theta: &[T], inputs: &[T], scratch: &mut 
     })
 }
 
-/// The means of the row; says whether the kind has a vectorised form.
+/// Writes the means of the row; returns whether the kind has a vectorised form.
 pub(super) fn mean<T: Real>(kind: Kind, theta: &[T], inputs: &[T], out: &mut [T]) -> bool {
     if !matches!(kind, Kind::Binary | Kind::Binomial { .. } | Kind::Spin | Kind::Potts { .. }) {
         return false;
@@ -44,7 +44,7 @@ pub(super) fn mean<T: Real>(kind: Kind, theta: &[T], inputs: &[T], out: &mut [T]
     true
 }
 
-/// The logits of p(x = 1), for kinds kept as bits.
+/// The logits of p(x = 1), for kinds stored as bits.
 pub(super) fn logits<T: Real>(kind: Kind, theta: &[T], inputs: &[T], out: &mut [T]) {
     fields(theta, inputs, out);
     if kind == Kind::Spin {

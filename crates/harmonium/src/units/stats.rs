@@ -24,7 +24,7 @@ impl<T: Real> Layer<T> {
         });
     }
 
-    /// Only the units that are on count, and then what those that are off have in common.
+    /// A sum over the units that are on, plus the energy of the row in which all are off.
     fn add_energy_of_bits(&self, x: &Bits, out: &mut [f64]) {
         let (off, on) = (self.kind().value(0), self.kind().value(1));
         let theta = self.flat();
@@ -44,7 +44,7 @@ impl<T: Real> Layer<T> {
         });
     }
 
-    /// Adds $\ln\nu(x)$ of each row to `out`: zero but for counts.
+    /// Adds $\ln\nu(x)$ of each row to `out`: zero except for counts.
     pub fn add_log_measure(&self, x: &Batch<T>, out: &mut [f64]) {
         if !self.kind().has_measure() {
             return;

@@ -1,4 +1,4 @@
-//! Who may use whom: the paths in the library's source against the list of docs/ARCHITECTURE.md.
+//! Dependencies between modules: the paths in the library's source against the list in docs/ARCHITECTURE.md.
 
 #[path = "../../../harmonium-kernels/tests/common/modules.rs"]
 mod modules;
@@ -8,10 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-/// What stands below every module.
+/// The modules that every module may use.
 const GROUND: [&str; 3] = ["kernels", "error", "states"];
 
-/// Each module with the modules that it may use besides itself and the ground.
+/// Each module with the modules that it may use besides itself and those of `GROUND`.
 const MODULES: [(&str, &[&str]); 14] = [
     ("error", &[]),
     ("states", &[]),
@@ -116,7 +116,7 @@ fn the_library_forbids_unsafe_code_and_only_the_kernels_use_it() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let lib = tokens(&read(&crates.join("harmonium/src/lib.rs"))).concat();
     assert!(lib.contains("#![forbid(unsafe_code)]"));
-    // An allocator that counts cannot be had without; it belongs to one test.
+    // A counting allocator needs it, in the tests of memory.
     let counter = crates.join("harmonium/tests/model_file_memory.rs");
     let holders: BTreeSet<_> = rust_files(crates)
         .into_iter()
@@ -159,7 +159,7 @@ fn offending_paths_are_found() {
     }
 }
 
-/// The uses in the text of a module that its top-level module may not make, in words.
+/// The uses in the text of a module that its top-level module is not allowed to make.
 fn offences(module: &[String], text: &str, names: &BTreeMap<String, String>) -> Vec<String> {
     let top = &module[0];
     let Some((_, may)) = MODULES.iter().find(|(name, _)| name == top) else {

@@ -88,7 +88,7 @@ fn joint_draws_have_the_moments_of_the_machine() {
     assert!(x.column(0).iter().all(|&x| x == 2.0));
 }
 
-/// Rows of three correlated columns in units of their own.
+/// Rows of three correlated columns with different units of measurement.
 fn rows(n: usize) -> Array2<f64> {
     let mut dice = Dice(11);
     let mut out = Array2::zeros((n, 3));

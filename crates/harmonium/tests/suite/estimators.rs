@@ -3,8 +3,8 @@
 use crate::common::sampling::batch;
 use crate::common::*;
 use harmonium::estimate::{
-    Context, Estimator, Expansion, FpcdParams, Info, JarzynskiParams, NegativePhase, Pl, PtParams,
-    PttParams, Setup, TapParams, UcdParams, Verdict,
+    Context, Decision, Estimator, Expansion, FpcdParams, Info, JarzynskiParams, NegativePhase, Pl,
+    PtParams, PttParams, Setup, TapParams, UcdParams,
 };
 use harmonium::{Archive, Kind, Machine, Parameters, Phase, Real, Role, States};
 use ndarray::Array2;
@@ -208,8 +208,8 @@ fn two_units(kind: (Kind, Kind), w: f64, m: (f64, f64)) -> f64 {
     x * m.0 + y * m.1 - machine(x, y).exact().log_z().unwrap()
 }
 
-/// Each order of the expansion is right: what is left of two units' exact free energy falls with the next power
-/// of the weight. A wrong third-order term (m²(1−m) in place of m(1−m)(½−m)) leaves w³.
+/// Each order of the expansion is right: the error of two units' free energy falls with the next power of the weight. A
+/// wrong third-order term (m²(1−m) in place of m(1−m)(½−m)) leaves w³.
 #[test]
 fn mean_field_orders_by_two_units() {
     let kinds = [
@@ -368,7 +368,7 @@ fn unbiased_cd_is_unbiased() {
     }
 }
 
-/// Pairs that are given up are reported.
+/// Abandoned pairs are reported.
 #[test]
 fn truncation_is_reported() {
     let d = &mut Dice(7);
@@ -400,7 +400,7 @@ fn train(
         parameters.add(-rate, &negative);
         let old = machine.clone();
         machine.set_parameters(&parameters).unwrap();
-        if phase.updated(&old, machine).unwrap() == Verdict::Reject {
+        if phase.updated(&old, machine).unwrap() == Decision::Reject {
             *machine = old;
             rejected += 1;
             rate *= 0.5;
@@ -468,15 +468,15 @@ fn leaps_are_rejected() {
     {
         let mut phase = estimator.build(&Setup { batch: 200, ..setup(&machine, &v) }).unwrap();
         estimate(phase.as_mut(), &machine, &v, 1);
-        assert_eq!(phase.updated(&machine, &far).unwrap(), Verdict::Reject, "{}", estimator.name());
+        assert_eq!(phase.updated(&machine, &far).unwrap(), Decision::Reject, "{}", estimator.name());
         let mut near = machine.clone();
         near.coupling_mut(0).w_mut().mapv_inplace(|w| 1.01 * w);
-        assert_eq!(phase.updated(&machine, &near).unwrap(), Verdict::Accept, "{}", estimator.name());
+        assert_eq!(phase.updated(&machine, &near).unwrap(), Decision::Accept, "{}", estimator.name());
     }
 }
 
-/// Starting at a machine far from independent units, weights and rungs are carried there: moments and ln Z
-/// agree with enumeration at the first update, hidden layers traced out or not.
+/// Estimators can start at a machine far from independent units: moments and ln Z agree with enumeration at the first
+/// update, hidden layers traced out or not.
 #[test]
 fn distant_starts() {
     let d = &mut Dice(9);
@@ -540,7 +540,7 @@ fn chains_converge_to_the_exact_moments() {
     }
 }
 
-/// Saved and loaded, an estimator goes on bit for bit, and results do not depend on the number of threads.
+/// A saved and loaded estimator continues bit for bit, and results do not depend on the number of threads.
 #[test]
 fn every_estimator_resumes() {
     let d = &mut Dice(12);

@@ -1,4 +1,4 @@
-//! Verdicts, likelihoods, verification and sample quality against enumeration and made-up cases.
+//! Verdicts, likelihoods, verification and sample quality against enumeration and constructed cases.
 
 #[path = "../../examples/support/zoo.rs"]
 mod zoo;
@@ -26,7 +26,7 @@ fn params(seed: u64) -> LogZParams {
 /// The small twin of the example `coverage`: at least 95 % of the converged intervals hold ln Z (at most 2 of 24 may
 /// miss: 3 or more happen in 11 % of all seeds at exactly 95 %, and the intervals are wider than that).
 #[test]
-fn certified_intervals_cover_and_deception_is_seen() {
+fn converged_intervals_cover_and_missed_modes_are_detected() {
     let (mut converged, mut missed) = (0, 0);
     for (k, (what, machine)) in zoo::random(24, 77).into_iter().enumerate() {
         let exact = machine.exact().log_z().unwrap();
@@ -46,7 +46,7 @@ fn certified_intervals_cover_and_deception_is_seen() {
     }
 }
 
-/// Every side of the estimate on its own, within five of its standard errors, and what it says of itself.
+/// Every side of the estimate on its own, within five of its standard errors, and its reported bound.
 #[test]
 fn all_methods_agree_with_enumeration() {
     for (what, machine) in zoo::random(6, 5) {
@@ -67,7 +67,7 @@ fn all_methods_agree_with_enumeration() {
     }
 }
 
-/// Where the schedule may not grow, the error is brought down by chains.
+/// Where the schedule may not grow, more chains reduce the error.
 #[test]
 fn chains_are_added_until_the_error_is_small() {
     let mut dice = Dice(52);
@@ -262,10 +262,10 @@ fn verify_passes_the_sampler_and_fails_a_stuck_one() {
     let good = evaluate::verify(&machine, 2000, 40, 1, &mut silent).unwrap();
     assert!(good.p_value > 1e-3 && !good.partial, "{:?}", good.p_value);
     assert_eq!(good.checks.len(), 5 + 3 + 15);
-    // No sweeps: units on their own are not this machine.
+    // No sweeps: independent units are not this machine.
     let bad = evaluate::verify(&machine, 2000, 0, 1, &mut silent).unwrap();
     assert!(bad.p_value < 1e-6, "{:?}", bad.p_value);
-    // Too big: a part of it stands for the whole.
+    // Too large: only a part of it is compared.
     let mut big = Machine::rbm(layer(Kind::Spin, 60, &mut dice), layer(Kind::Binary, 50, &mut dice));
     big.coupling_mut(0).w_mut().mapv_inplace(|_| dice.between(-0.2, 0.2));
     let part = evaluate::verify(&big, 500, 40, 1, &mut silent).unwrap();
@@ -274,7 +274,7 @@ fn verify_passes_the_sampler_and_fails_a_stuck_one() {
 
 #[test]
 fn two_far_modes_are_out_of_equilibrium() {
-    // Eight visible spins that all agree, for and against: Gibbs sampling never leaves the side it is on.
+    // Eight visible spins that all agree, all up or all down: Gibbs sampling never leaves its mode.
     let stuck = |w: f64| {
         let mut machine = Machine::rbm(Layer::<f64>::new(Kind::Spin, 8), Layer::new(Kind::Spin, 4));
         machine.coupling_mut(0).w_mut().fill(w);
@@ -345,7 +345,7 @@ fn a_time_budget_shortens_and_says_so() {
         Machine::rbm(layer(Kind::Binary, 14, &mut dice), layer(Kind::Binary, 14, &mut dice));
     machine.coupling_mut(0).w_mut().mapv_inplace(|_| dice.between(-2.5, 2.5));
     let ticks = std::cell::Cell::new(0.0);
-    // A clock that runs a second each time it is read: the budget is gone after a few looks.
+    // A clock that runs a second each time it is read: the budget is used up after a few readings.
     let clock = || {
         ticks.set(ticks.get() + 1.0);
         ticks.get()

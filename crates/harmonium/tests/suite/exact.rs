@@ -58,7 +58,7 @@ fn too_much_is_refused_with_numbers() {
     }
     let message = machine.exact().log_z().unwrap_err().to_string();
     assert!(message.contains("1.126e15 states") && message.contains("years"), "{message}");
-    // Patience decides, and force overrides it.
+    // The time limit decides, and `forced` overrides it.
     let small = binary_rbm(16, 20, 0.5, 5);
     assert!(matches!(small.exact().within(1e-6).log_z(), Err(Error::TooManyStates { .. })));
     assert!(small.exact().within(1e-6).forced().log_z().is_ok());
@@ -142,8 +142,7 @@ fn rectified_units_on_either_side_of_a_gaussian_one() {
     assert!((log_z - expected).abs() < 1e-10, "{log_z}, expected {expected}");
 }
 
-/// Machines whose Z is infinite are refused by everything that would need it; just inside the bound they
-/// are not.
+/// Machines whose Z is infinite are refused wherever Z is needed; just inside the bound they are accepted.
 #[test]
 fn machines_without_a_normalisation() {
     let pair = |a: Kind, b: Kind, w: f64| {
@@ -172,7 +171,7 @@ fn machines_without_a_normalisation() {
     let mut lateral = Machine::<f64>::fully_visible(Layer::new(Gaussian, 2));
     lateral.coupling_mut(0).w_mut().assign(&ndarray::array![[0.0, 1.01], [1.01, 0.0]]);
     refused(&lateral, "outgrow");
-    // At β = 0 nothing holds a real unit.
+    // At β = 0 the distribution of a real unit is improper.
     let gaussian = pair(Gaussian, Kind::Binary, 1.0);
     assert!(matches!(gaussian.exact().at(0.0).log_z(), Err(Error::NotNormalisable { .. })));
     let binary = pair(Kind::Binary, Kind::Spin, 1.0);
@@ -180,7 +179,7 @@ fn machines_without_a_normalisation() {
     assert!(matches!(binary.exact().at(f64::NAN).log_z(), Err(Error::Value { .. })));
 }
 
-/// The free-energy error names the coupling that is in the way.
+/// The error of the free energy names the coupling that prevents it.
 #[test]
 fn typed_errors() {
     let deep = Machine::<f64>::deep(

@@ -1,4 +1,4 @@
-//! Rows with missing entries: the sums over what is missing against the oracle, whose layers are cut by hand.
+//! Rows with missing entries: the sums over missing entries against the oracle, whose layers are split by hand.
 
 use crate::common::*;
 use harmonium::evaluate;
@@ -9,8 +9,8 @@ use harmonium_oracle as oracle;
 const BETA: f64 = 0.83;
 const ROWS: usize = 4;
 
-/// The machine with every visible layer cut into its known and its missing units (first and second), and the row's known
-/// values as clamps.
+/// The machine with every visible layer split into its known and its missing units (first and second), and the row's
+/// known values as clamps.
 fn cut(
     machine: &Machine<f64>,
     beta: f64,
@@ -58,7 +58,7 @@ fn cut(
     (oracle::Machine { layers: layers.collect(), couplings, beta }, clamps)
 }
 
-/// Row 0 is whole, row 1 lacks everything, the others lack what the dice say; row 3 shares the gaps of row 2.
+/// Row 0 is whole, row 1 lacks everything, the others lack random entries; row 3 shares the gaps of row 2.
 fn gaps(machine: &Machine<f64>, seed: u64) -> Vec<Option<Bits>> {
     let mut dice = Dice(seed);
     let of = |l: usize| {
@@ -134,8 +134,8 @@ fn deep_semi_restricted_and_mixed_machines() {
     }
 }
 
-/// Gaussian units that see each other, or other units without bound, are integrated in closed form: exact where
-/// enumeration by quadrature would take for ever, and right where it does not.
+/// Gaussian units that are coupled to each other or to other unbounded units are integrated in closed form, also where
+/// quadrature would be too slow; it agrees with quadrature where that is feasible.
 #[test]
 fn gaussian_units_in_closed_form() {
     let mut dice = Dice(25);
@@ -225,7 +225,7 @@ fn refuses_what_takes_too_long_or_does_not_fit() {
     let half = vec![Some(Bits::from_fn(ROWS, 60, |_, j| j < 20)), None];
     let too_long = machine.exact().free_energy_known(&states, &half);
     assert!(matches!(too_long, Err(Error::TooManyStates { .. })));
-    // Some rows can be enumerated and others not: each has what it can have.
+    // Some rows can be enumerated and others not: each gets the best feasible method.
     let some = vec![Some(Bits::from_fn(ROWS, 60, |r, j| r < 2 || j < 20)), None];
     let f = evaluate::free_energies(&machine, &states, &some, 1, &mut silent).unwrap();
     assert!(f.errors[..2].iter().all(|&e| e == 0.0) && f.errors[2..].iter().all(|&e| e > 0.0));

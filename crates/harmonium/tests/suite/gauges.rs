@@ -157,7 +157,7 @@ fn zero_sum_is_refused_where_it_has_no_meaning() {
     let mut new = old.clone();
     assert!(matches!(new.zero_sum(B), Err(Error::Undefined { .. })));
     assert!(matches!(new.zero_sum(99), Err(Error::Value { .. })));
-    // A mask that lets one state of a unit act and not the others; lateral, of one end, of the other end.
+    // A mask that allows a weight of one state of a unit and not of the others; lateral, of one end, of the other end.
     let mut dice = Dice(2);
     let potts = |dice: &mut Dice| layer(Kind::Potts { q: 2 }, 2, dice);
     for (ends, l) in [((0, 0), 0), ((0, 1), 0), ((0, 1), 1)] {

@@ -1,4 +1,4 @@
-//! The identities of a Boltzmann machine that the method rests on, one test each.
+//! The identities of a Boltzmann machine on which the methods rely, one test each.
 
 use crate::common::{Dice, assert_close, fill_weights, layer};
 use harmonium::sample::{Order, purpose, sweep};
@@ -72,7 +72,7 @@ fn distance_from_product(machine: &Machine<f64>) -> f64 {
 #[test]
 fn conditionals_factorise() {
     assert!(distance_from_product(&rbm()) < 1e-14);
-    // Not so with couplings among the hidden units, and the library refuses to pretend.
+    // Not so with couplings among the hidden units, and the library refuses to compute it.
     let mut dice = Dice(6);
     let (v, h) = (layer(Kind::Binary, 4, &mut dice), layer(Kind::Binary, 3, &mut dice));
     let mut machine = Machine::unrestricted(v, h);

@@ -40,7 +40,7 @@ fn ln_z_and_likelihood() {
         assert!(start.used >= 1 && start.used <= 10, "{what}: {} hidden units", start.used);
         let exact = start.machine.exact();
         let log_z = exact.log_z().unwrap();
-        // Importance sampling: unbiased, with an error that the weights tell.
+        // Importance sampling: unbiased, with an error estimated from the weights.
         let off = (start.log_z - log_z).abs();
         assert!(off < 4.0 * start.std_err + 1e-6 && start.std_err < 0.05, "{what}: ln Z {off:.4} off");
         assert!(start.ess > 0.3, "{what}: effective sample size {:.3}", start.ess);
@@ -90,7 +90,7 @@ fn refusals() {
     assert!(matches!(low_rank_start(&machine, &v, None, &too_many, 1), Err(Error::Value { .. })));
 }
 
-/// A run that starts there begins near where the machine of the start stands, with every hidden unit alive.
+/// A run from the low-rank start begins near its likelihood, with weights for every hidden unit.
 #[test]
 fn training_starts_from_it() {
     use harmonium::train::{Data, Init, TrainParams, Trainer};

@@ -1,9 +1,10 @@
-//! The tests of the library in one program: it is compiled once. Those that count allocations stand alone.
+//! The tests of the library in one program: it is compiled once. Tests that count allocations are separate programs.
 
 mod common;
 
 mod architecture;
 mod coupled_reals;
+mod custom_components;
 mod estimators;
 mod evaluate;
 mod exact;
@@ -14,7 +15,6 @@ mod low_rank;
 mod model_file;
 mod moments;
 mod oracle;
-mod own_parts;
 mod partition;
 mod resume;
 mod sampler;

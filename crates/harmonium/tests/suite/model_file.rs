@@ -1,4 +1,4 @@
-//! Model files: bit-exact round trips, and nothing but a typed error for whatever is damaged or hostile.
+//! Model files: bit-exact round trips, and a typed error for every damaged or malicious file.
 
 use crate::common::{Dice, fill_weights, layer};
 use harmonium::io::{Precision, Provenance, inspect};
@@ -58,7 +58,7 @@ fn either_precision_loads_the_other() {
     assert_eq!(Machine::<f32>::from_bytes(&double).unwrap(), machine.cast());
     let single = machine.cast::<f32>().to_bytes(&provenance()).unwrap();
     assert_eq!(Machine::<f64>::from_bytes(&single).unwrap(), machine.cast::<f32>().cast());
-    // What single precision cannot hold is refused, not made infinite.
+    // Numbers beyond single precision are refused, not made infinite.
     let mut large = machine;
     large.layer_mut(0).params_mut()[[0, 0]] = 1e300;
     let large = large.to_bytes(&provenance()).unwrap();
@@ -334,7 +334,7 @@ fn masks_are_checked() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// Without the checksum to stop it, damage reaches every check behind: a machine or an error, no panic.
+    /// Without a checksum, damage reaches all later checks: the result is a machine or an error, never a panic.
     #[test]
     fn damage_without_a_checksum_never_panics(
         flips in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),

@@ -41,7 +41,7 @@ fn pcd() -> Estimator {
     Estimator::Pcd { sweeps: Some(1), chains: Some(130) }
 }
 
-/// What a child process does: go on from the checkpoint, if there is one, to the end.
+/// The child process: it resumes from the checkpoint, if there is one, and runs to the end.
 fn train_in(folder: &Path) {
     let (machine, data) = problem();
     let valid = problem().1;

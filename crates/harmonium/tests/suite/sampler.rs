@@ -1,18 +1,18 @@
-//! Samples are the model's: exact draws against enumeration, two modes of known weights, chains that need no help.
+//! Samples are the model's: exact draws against enumeration, two modes of known weights, chains that mix by themselves.
 
 use crate::common::{Dice, fill_weights, layer};
-use harmonium::sample::{How, Sampler, purpose};
+use harmonium::sample::{Sampler, SamplingMethod, purpose};
 use harmonium::{Batch, Bits, Chains, Clamp, Clamps, Kind, Layer, Machine, States};
 use ndarray::{Array2, array};
 
 const SPINS: usize = 30;
-/// A field of the spins that the hidden unit takes back: chains start in it, and fall into the upper mode.
+/// A field on the spins, compensated by the hidden unit: independent starts follow it into the upper mode.
 const FIELD: f64 = 0.3;
-/// What is left of it makes the modes 52 to 48 or so.
+/// The field that remains gives the modes weights of about 52 and 48 %.
 const TILT: f64 = 0.0014;
 
 /// $p(v) \propto e^{JM^2/2N + \mathrm{tilt} M}$ of the sum M of N spins, by one Gaussian hidden unit: too many spins to
-/// enumerate, and no other set of states to walk.
+/// enumerate, and no other finite set of states to enumerate.
 fn ferromagnet(j: f64) -> Machine {
     let w = (j / SPINS as f64).sqrt();
     let spins = Layer::with_params(Kind::Spin, Array2::from_elem((1, SPINS), FIELD as f32)).unwrap();
@@ -47,7 +47,13 @@ fn share(states: &States) -> f64 {
     (0..bits.rows()).map(of).sum::<f64>() / bits.rows() as f64
 }
 
-fn sampled(machine: &Machine, clamp: Option<Bits>, rows: usize, how: How, sweeps: usize) -> Sampler {
+fn sampled(
+    machine: &Machine,
+    clamp: Option<Bits>,
+    rows: usize,
+    how: SamplingMethod,
+    sweeps: usize,
+) -> Sampler {
     let mut states = Chains::independent(machine, rows, 1, purpose::USER).unwrap().states().clone();
     let mut clamps = Clamps::none(machine);
     if let Some(bits) = clamp {
@@ -63,18 +69,18 @@ fn sampled(machine: &Machine, clamp: Option<Bits>, rows: usize, how: How, sweeps
     s
 }
 
-/// Plain chains stay where they fall, and nine of ten fall into one mode; by default both modes have their weights, within
-/// four standard errors of 1000 independent rows (one wrong seed in 16 000).
+/// Plain chains stay in their first mode, which is the same for nine of ten; by default both modes get their weights,
+/// within four standard errors of 1000 independent rows (one wrong seed in 16 000).
 #[test]
 fn two_modes_have_their_weights() {
     let machine = ferromagnet(2.0);
     let truth = upper_share(2.0, 0, 0);
     assert!((0.5..0.54).contains(&truth), "{truth}");
-    let plain = share(sampled(&machine, None, 1000, How::Plain, 500).states());
+    let plain = share(sampled(&machine, None, 1000, SamplingMethod::Plain, 500).states());
     assert!(plain > 0.8, "{plain}: this machine was to mislead plain chains");
-    let found = sampled(&machine, None, 1000, How::Auto, 500);
-    let memory = found.memory().expect("asked");
-    assert!(!memory.is_gone() && memory.units > 5.0, "{memory:?}");
+    let found = sampled(&machine, None, 1000, SamplingMethod::Auto, 500);
+    let dependence = found.start_dependence().expect("asked");
+    assert!(!dependence.is_negligible() && dependence.units > 5.0, "{dependence:?}");
     assert!(found.replicas().is_some_and(|r| r.round_trips() > 1.0), "{:?}", found.remarks());
     assert!(found.remarks().0.is_some() && found.remarks().1.is_none(), "{:?}", found.remarks());
     let got = share(found.states());
@@ -87,25 +93,25 @@ fn two_modes_under_clamps_have_their_weights() {
     let machine = ferromagnet(2.0);
     let truth = upper_share(2.0, 1, 1);
     let held = Bits::from_fn(800, SPINS, |_, j| j < 2);
-    let found = sampled(&machine, Some(held), 800, How::Auto, 500);
-    assert!(found.replicas().is_some(), "{:?}", found.memory());
+    let found = sampled(&machine, Some(held), 800, SamplingMethod::Auto, 500);
+    assert!(found.replicas().is_some(), "{:?}", found.start_dependence());
     let got = share(found.states());
     assert!((got - truth).abs() < 4.0 * (0.25f64 / 800.0).sqrt(), "{got} against {truth}");
     let Batch::Bits(bits) = found.states().layer(0).unwrap() else { unreachable!("spins are bits") };
     assert!((0..800).all(|r| bits.get(r, 0) && !bits.get(r, 1)));
 }
 
-/// Chains that forget their start are left alone: the samples are those of plain chains, to the bit. Rows that are clamped
-/// to different values differ for good, which is no memory.
+/// Chains that forget their start stay plain chains, to the bit. Permanent differences between rows with different
+/// clamps do not count as dependence on the start.
 #[test]
-fn chains_that_mix_pay_for_no_ladder() {
+fn chains_that_mix_stay_plain() {
     let machine = ferromagnet(0.5);
     for clamp in [None, Some(Bits::from_fn(200, SPINS, |r, j| j < r % 9))] {
-        let found = sampled(&machine, clamp.clone(), 200, How::Auto, 200);
-        let memory = found.memory().expect("asked");
-        assert!(memory.is_gone() && found.replicas().is_none(), "{memory:?}");
+        let found = sampled(&machine, clamp.clone(), 200, SamplingMethod::Auto, 200);
+        let dependence = found.start_dependence().expect("asked");
+        assert!(dependence.is_negligible() && found.replicas().is_none(), "{dependence:?}");
         assert_eq!(found.remarks(), (None, None));
-        let plain = sampled(&machine, clamp, 200, How::Plain, 200);
+        let plain = sampled(&machine, clamp, 200, SamplingMethod::Plain, 200);
         assert_eq!(found.states(), plain.states());
     }
 }
@@ -129,7 +135,8 @@ fn small_machines_are_drawn_exactly() {
         let clamps = Clamps::none(&machine);
         let draw = |seed| {
             let (m, c, s) = (machine.clone(), clamps.clone(), states.clone());
-            let mut sampler = Sampler::new(m, c, s, How::Auto, seed, 1, &mut || true).unwrap();
+            let mut sampler =
+                Sampler::new(m, c, s, SamplingMethod::Auto, seed, 1, &mut || true).unwrap();
             sampler.sweep(1).unwrap();
             assert!(sampler.is_exact(), "{what}");
             sampler
@@ -176,11 +183,12 @@ fn clamped_rows_are_drawn_exactly() {
     let mut given = States::empty(2, rows);
     given.set(0, Batch::Bits(Bits::from_fn(rows, 4, |_, _| true)));
     clamps.put(&given, &mut states);
-    let mut s = Sampler::new(machine.clone(), clamps, states, How::Auto, 2, 1, &mut || true).unwrap();
+    let mut s =
+        Sampler::new(machine.clone(), clamps, states, SamplingMethod::Auto, 2, 1, &mut || true).unwrap();
     s.sweep(1).unwrap();
     assert!(s.is_exact());
     let Batch::Bits(bits) = s.states().layer(0).unwrap() else { unreachable!("bits") };
-    // p(v_2 = 1 | v_k = 1) from the marginals of what is known.
+    // p(v_2 = 1 | v_k = 1) from the marginals of the known entries.
     for k in 0..2 {
         assert!((k..rows).step_by(2).all(|r| bits.get(r, k)));
         let ones = machine.data(vec![Batch::Bits(Bits::from_fn(1, 4, |_, _| true))]).unwrap();

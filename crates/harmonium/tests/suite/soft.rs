@@ -137,7 +137,7 @@ fn trained<T: Real>(machine: &Machine<T>, data: &Data<T>, params: &TrainParams) 
     trainer.machine().clone()
 }
 
-/// At the end of training the two phases agree: the machine, which is one of bits, has the means of the soft data.
+/// At the end of training the two phases agree: the machine, whose states are bits, has the means of the soft data.
 #[test]
 fn a_trained_machine_has_the_means_of_the_soft_data() {
     let machine = rbm::<f64>(4, 2);
@@ -151,7 +151,7 @@ fn a_trained_machine_has_the_means_of_the_soft_data() {
     }
 }
 
-/// Soft bits in every machine whose data they can be, with every estimator that takes them.
+/// Soft bits in every machine that accepts them, with every estimator that accepts them.
 #[test]
 fn all_estimators_but_pseudo_likelihood_take_them() {
     let b = |n| Layer::<f32>::new(Kind::Binary, n);

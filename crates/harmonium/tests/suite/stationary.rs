@@ -163,7 +163,7 @@ fn clamped_units() {
 /// within 4.5 standard errors of the exact ones.
 #[test]
 fn real_and_count_kinds() {
-    // Bounded as they are, these counts have too many states for a table.
+    // These counts are bounded, but have too many states for a table.
     let broad = Kind::NegativeBinomial { shape: 8, n: 30 };
     for kind in [Kind::Gaussian, Kind::Relu, Kind::Drelu, Kind::Poisson, broad] {
         let d = &mut Dice(500);
@@ -257,7 +257,7 @@ fn threads_and_seeds() {
     let one = run(1);
     assert_eq!(one, run(2));
     assert_eq!(one, run(5));
-    // A resumed chain goes on as if it had not stopped.
+    // A resumed chain continues as if it had not stopped.
     let mut chains = Chains::independent(&machine, 333, 16, 1).unwrap();
     chains.sweep(&machine.at(1.0), &Clamps::none(&machine), 2).unwrap();
     let clamps = Clamps::none(&machine);

@@ -1,4 +1,4 @@
-//! The tasks against enumeration, and the forms in which rows are given.
+//! The tasks against enumeration, and the types that rows may have.
 
 use harmonium::partition::Verdict;
 use harmonium::tasks::{Fill, IntoData};
@@ -58,7 +58,7 @@ fn what_is_wrong_is_named() {
     refused(rbm.set_weights("v", "h", Array2::from_elem((4, 3), f32::NAN)).unwrap_err(), "finite");
     refused(rbm.train(&array![[0, 1, 1, 0]]).updates(5).rate(-1.0).run().unwrap_err(), "rate");
     assert_eq!(rbm, before);
-    // What comes in by the back door is found before it does harm.
+    // Invalid parameters set through `coupling_mut` are found by the next task.
     rbm.coupling_mut(0).w_mut()[[0, 0]] = f32::INFINITY;
     refused(rbm.sample(1).run().unwrap_err(), "finite");
 }
@@ -76,7 +76,7 @@ fn likelihood_and_ln_z_are_those_of_enumeration() {
     }
     let z = rbm.log_z().run().unwrap();
     assert_eq!(Some(&z), found.log_z.as_ref());
-    // A ln Z that is known is not estimated again, and sampling with a budget agrees with it.
+    // A given ln Z is not estimated again, and an estimate with a budget agrees with it.
     assert_eq!(rbm.log_likelihood(&x).log_z(&z).run().unwrap(), found);
     let sampled =
         rbm.log_z().params(harmonium::evaluate::LogZParams { exact_seconds: 0.0, ..Default::default() });
@@ -87,7 +87,7 @@ fn likelihood_and_ln_z_are_those_of_enumeration() {
         sampled.log_z.value,
         z.log_z.value
     );
-    // Rows whose own marginals are the comparison: no table of independent columns does better on them.
+    // The comparison has the marginals of the rows themselves, the best independent columns for them.
     assert!(found.gain().unwrap().value < 0.0 && found.verdict() == Verdict::Exact);
     assert!(rbm.log_likelihood(&x).floor(None).run().unwrap().gain().is_none());
 }

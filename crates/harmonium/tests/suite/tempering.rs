@@ -147,7 +147,7 @@ fn trajectories_stay_and_know_ln_z() {
         assert_eq!(run.samples.rows(), 2 * ROWS);
         let (log_z, error) = ladder.log_z();
         let exact = machine.exact().log_z().unwrap();
-        // 80 000 samples at each gap; the quoted error does not know of their correlation.
+        // 80 000 samples at each gap; the error estimate ignores their correlation.
         assert!(error > 1e-4 && error < 0.02, "{what}: {error}");
         assert!((log_z - exact).abs() < 6.0 * error, "{what}: {log_z} ± {error} against {exact}");
     }

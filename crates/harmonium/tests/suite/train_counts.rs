@@ -1,4 +1,4 @@
-//! Over-dispersed counts: a machine that learns from the exact samples of another one comes as close as its data allow.
+//! Over-dispersed counts: a student trained on exact samples of a teacher reaches it up to the error from finite data.
 
 use crate::common::Dice;
 use harmonium::estimate::Estimator;
@@ -63,7 +63,7 @@ fn students_find_the_teacher() {
     let poisson = student(Kind::Poisson, Estimator::Exact);
     assert!(exact.abs() < 0.05, "exact: {exact}");
     assert!(chains.abs() < 0.05, "chains: {chains}");
-    // At a mean of 3 the variance is 7.5: each count loses about 0.3 nats, of which hidden units win some back.
+    // At a mean of 3 the variance is 7.5: each count loses about 0.3 nats, of which hidden units recover a part.
     assert!(poisson < -0.3, "Poisson: {poisson}");
 }
 

@@ -241,7 +241,7 @@ fn the_discriminative_gradient_is_that_of_the_conditional_likelihood() {
     let params = TrainParams {
         estimator: Some(Estimator::Labels(LabelsParams::default())),
         optimiser: Some(Optimiser::Sgd),
-        form: Some(harmonium::train::Form::Plain),
+        form: Some(harmonium::train::Coordinates::Plain),
         init: Some(Init::Keep),
         ..exact(1, 1e-3)
     };
@@ -270,7 +270,7 @@ fn missing_entries_are_drawn_under_the_clamp() {
     let m = Machine::rbm(binary(5), binary(4));
     let complete = Data::new(m.data(vec![Batch::Bits(chain.clone())]).unwrap());
     let known = Bits::from_fn(rows, 5, |r, j| uniform((1 << 30 | r << 4 | j) as u64) > 0.3);
-    // What is not known must not matter: it is set to ones.
+    // Values of missing entries must not matter: they are set to ones.
     let holes = Bits::from_fn(rows, 5, |r, j| chain.get(r, j) || !known.get(r, j));
     let data = Data::new(m.data(vec![Batch::Bits(holes)]).unwrap()).with_known(0, known).unwrap();
     let params = TrainParams { batch: Some(300), ..exact(1200, 0.03) };

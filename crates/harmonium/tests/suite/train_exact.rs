@@ -1,7 +1,7 @@
 //! Training with the exact gradient on data whose distribution is known.
 
 use harmonium::estimate::Estimator;
-use harmonium::train::{Data, Form, Init, Optimiser, Schedule, TrainParams, Trainer};
+use harmonium::train::{Coordinates, Data, Init, Optimiser, Schedule, TrainParams, Trainer};
 use harmonium::{Batch, Bits, Key, Kind, Layer, Machine};
 use std::collections::BTreeSet;
 
@@ -78,13 +78,14 @@ fn every_form_and_optimiser_learns() {
         (Optimiser::Adam { beta1: 0.9, beta2: 0.999, epsilon: 1e-8 }, 0.05),
         (Optimiser::Cosine { delta: 2e-3, max: 2.0 }, 0.5),
     ];
-    for form in [Form::Plain, Form::Centred, Form::Standardised] {
+    for form in [Coordinates::Plain, Coordinates::Centred, Coordinates::Standardised] {
         for (optimiser, rate) in optimisers {
-            let slow = if form == Form::Standardised && !matches!(optimiser, Optimiser::Adam { .. }) {
-                0.1
-            } else {
-                1.0
-            };
+            let slow =
+                if form == Coordinates::Standardised && !matches!(optimiser, Optimiser::Adam { .. }) {
+                    0.1
+                } else {
+                    1.0
+                };
             let params = TrainParams {
                 form: Some(form),
                 optimiser: Some(optimiser),

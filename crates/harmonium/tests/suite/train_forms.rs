@@ -1,7 +1,7 @@
 //! Coordinates of the gradient: the model does not depend on them, and weights count as repetitions.
 
 use harmonium::estimate::Estimator;
-use harmonium::train::{Data, Form, Init, Optimiser, Schedule, TrainParams, Trainer};
+use harmonium::train::{Coordinates, Data, Init, Optimiser, Schedule, TrainParams, Trainer};
 use harmonium::{Batch, Bits, Key, Kind, Layer, Machine, Parameters};
 
 const N: usize = 5;
@@ -34,7 +34,7 @@ fn data(m: &Machine<f64>, bits: Bits) -> Data<f64> {
     Data::new(m.data(vec![Batch::Bits(bits)]).unwrap())
 }
 
-fn params(form: Form, optimiser: Optimiser) -> TrainParams {
+fn params(form: Coordinates, optimiser: Optimiser) -> TrainParams {
     TrainParams {
         estimator: Some(Estimator::Exact),
         init: Some(Init::Keep),
@@ -84,7 +84,7 @@ fn log_likelihood(p: &Parameters<f64>, t: &Trainer<'_, f64>, rows: &Bits) -> f64
 #[test]
 fn the_likelihood_is_the_same_in_all_coordinates() {
     let d = data(&machine(), bits(40));
-    for form in [Form::Plain, Form::Centred, Form::Standardised] {
+    for form in [Coordinates::Plain, Coordinates::Centred, Coordinates::Standardised] {
         let plan = params(form, Optimiser::Sgd).plan(&machine(), &d).unwrap();
         let mut t = Trainer::new(machine(), plan, &d).unwrap();
         t.run(&mut []).unwrap();
@@ -95,7 +95,7 @@ fn the_likelihood_is_the_same_in_all_coordinates() {
         let mut restored = t.coordinates().restore(&t.machine(), &expressed);
         restored.add(-1.0, &t.machine().parameters());
         assert!(restored.norm() < 1e-12, "{form:?}");
-        if form != Form::Plain {
+        if form != Coordinates::Plain {
             assert!(t.coordinates().centre(1).iter().all(|&x| x > 0.1));
         }
     }
@@ -124,16 +124,16 @@ fn centred_training_does_not_see_flipped_bits() {
         Optimiser::Adam { beta1: 0.9, beta2: 0.99, epsilon: 1e-8 },
     ];
     for optimiser in optimisers {
-        let differ = |form: Form| {
+        let differ = |form: Coordinates| {
             let params = params(form, optimiser);
             let (a, b) = (trained(m.clone(), &d, &params), trained(mirror.clone(), &e, &params));
             let a = a.exact().log_likelihood(d.states(), None).unwrap();
             let b = b.exact().log_likelihood(e.states(), None).unwrap();
             (a - b).abs()
         };
-        assert!(differ(Form::Centred) < 1e-9, "{optimiser:?}");
-        assert!(differ(Form::Standardised) < 1e-9, "{optimiser:?}");
-        assert!(differ(Form::Plain) > 1e-6, "{optimiser:?}: the test would see a difference");
+        assert!(differ(Coordinates::Centred) < 1e-9, "{optimiser:?}");
+        assert!(differ(Coordinates::Standardised) < 1e-9, "{optimiser:?}");
+        assert!(differ(Coordinates::Plain) > 1e-6, "{optimiser:?}: the test would see a difference");
     }
 }
 
@@ -145,7 +145,7 @@ fn a_weight_is_a_repetition() {
     let m = machine();
     let all = data(&m, rows);
     let (long, short) = (all.select(&repeated), all.clone().with_weights(wts).unwrap());
-    for form in [Form::Plain, Form::Centred, Form::Standardised] {
+    for form in [Coordinates::Plain, Coordinates::Centred, Coordinates::Standardised] {
         let params = params(form, Optimiser::Momentum { mu: 0.5 });
         let a = trained(m.clone(), &long, &params).parameters();
         let mut b = trained(m.clone(), &short, &params).parameters();
@@ -164,7 +164,7 @@ fn weighted_minibatches_add_up_to_the_gradient() {
         updates: Some(4),
         rate: Some(1e-7),
         schedule: Some(Schedule::Constant),
-        ..params(Form::Plain, Optimiser::Sgd)
+        ..params(Coordinates::Plain, Optimiser::Sgd)
     };
     let mut change = trained(m.clone(), &d, &params).parameters();
     change.add(-1.0, &m.parameters());
@@ -175,7 +175,7 @@ fn weighted_minibatches_add_up_to_the_gradient() {
     assert!(change.norm() < 1e-6 * norm, "{} of {norm}", change.norm());
 }
 
-/// Rows of two measured columns that hang together, some entries missing; `scale` and `offset` are their units.
+/// Rows of two correlated real columns with missing entries, in units given by `scale` and `offset`.
 fn measured(scale: [f64; 2], offset: [f64; 2]) -> (Machine<f64>, Data<f64>) {
     let rows = 300;
     let machine = Machine::rbm(Layer::new(Kind::Gaussian, 2), Layer::new(Kind::Binary, 3));
@@ -189,11 +189,11 @@ fn measured(scale: [f64; 2], offset: [f64; 2]) -> (Machine<f64>, Data<f64>) {
     (machine, Data::new(states).with_known(0, known).unwrap())
 }
 
-/// Ages in years and lengths in metres are learned as standard numbers are: the likelihood differs by the units only.
+/// Ages in years and lengths in metres are learned like standardised numbers: the likelihood differs only by the units.
 #[test]
 fn measured_columns_are_learned_in_any_unit() {
     let params = TrainParams {
-        form: Some(Form::Standardised),
+        form: Some(Coordinates::Standardised),
         estimator: Some(Estimator::Exact),
         batch: Some(100),
         updates: Some(600),

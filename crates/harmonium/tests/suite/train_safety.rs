@@ -1,9 +1,9 @@
-//! What a run does when things go wrong, and what its settings, penalties and observers do.
+//! Failures in a run, and the effect of settings, penalties and observers.
 
 use harmonium::estimate::Estimator;
 use harmonium::train::{
-    Control, Data, Event, Form, Init, Metrics, Optimiser, Regulariser, Schedule, StopReason,
-    TrainParams, Trainer, Trajectory,
+    Control, Coordinates, Data, Event, Init, Metrics, Optimiser, Regulariser, Schedule, Snapshots,
+    StopReason, TrainParams, Trainer,
 };
 use harmonium::{Archive, Batch, Bits, Error, Kind, Layer, Machine};
 
@@ -61,7 +61,7 @@ fn an_update_that_overflows_is_undone_and_the_rate_lowered() {
 #[test]
 fn a_collapse_goes_back_to_the_best_model() {
     let (machine, data) = rbm(8, 4);
-    // A rate that grows without bound: the exponential schedule turned upside down.
+    // A rate that grows without bound: the exponential schedule reversed.
     let params = TrainParams {
         rate: Some(0.05),
         schedule: Some(Schedule::Exponential { end: 1e6 }),
@@ -206,7 +206,7 @@ fn penalties_have_their_derivatives() {
             let params = TrainParams {
                 estimator: Some(estimator.clone()),
                 optimiser: Some(Optimiser::Sgd),
-                form: Some(Form::Plain),
+                form: Some(Coordinates::Plain),
                 rate: Some(0.5),
                 init: Some(Init::Keep),
                 schedule: Some(Schedule::Constant),
@@ -242,7 +242,7 @@ fn metrics_and_trajectory_are_written() {
     let mut t = Trainer::new(machine, plan, &data).unwrap();
     let path = folder.path().join("metrics.jsonl");
     let mut metrics = Metrics::new(&path, 0, 5).unwrap();
-    let mut trajectory = Trajectory::new(folder.path(), 2.0);
+    let mut trajectory = Snapshots::new(folder.path(), 2.0);
     t.run(&mut [&mut metrics, &mut trajectory]).unwrap();
     let lines: Vec<serde_json::Value> = std::fs::read_to_string(&path)
         .unwrap()

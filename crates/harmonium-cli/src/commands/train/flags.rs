@@ -8,7 +8,7 @@ use crate::error::{Failure, Result};
 use crate::run::{self, Run};
 use clap::Args;
 use harmonium::estimate::Estimator;
-use harmonium::train::{Form, Init, Optimiser};
+use harmonium::train::{Coordinates, Init, Optimiser};
 use harmonium_data::nearest;
 use harmonium_table::MachineKind;
 use serde_json::{Value, json};
@@ -187,7 +187,7 @@ impl TrainArgs {
             train.init = Some(named::<Init>("--init", word, &[])?);
         }
         if let Some(word) = &self.form {
-            let form = serde_json::from_value::<Form>(json!(word));
+            let form = serde_json::from_value::<Coordinates>(json!(word));
             train.form =
                 Some(form.map_err(|e| Failure::usage(format!("--form {word}: {}", tidy(word, &e))))?);
         }

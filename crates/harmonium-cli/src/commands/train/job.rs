@@ -13,7 +13,7 @@ use crate::signals::Stop;
 use harmonium::estimate::Estimator;
 use harmonium::io::Provenance;
 use harmonium::train::{
-    Data, Draft, Event, Floor, Hooks, Metrics, Observer, StopReason, TrainPlan, Trainer, Trajectory,
+    Data, Draft, Event, Floor, Hooks, Metrics, Observer, Snapshots, StopReason, TrainPlan, Trainer,
     trainer,
 };
 use harmonium::{Archive, Machine, Role};
@@ -171,7 +171,7 @@ impl Job {
         let mut metrics = Metrics::new(self.run.metrics(), done, (updates / LINES).max(1))?;
         let keep = self.config.run.keep.unwrap_or(KEEP);
         let ratio = (updates.max(2) as f64).powf(1.0 / keep.max(1) as f64);
-        let mut trajectory = Trajectory::new(self.run.checkpoints(), ratio);
+        let mut trajectory = Snapshots::new(self.run.checkpoints(), ratio);
         let mut keeper = Keeper {
             run: &self.run,
             stop,

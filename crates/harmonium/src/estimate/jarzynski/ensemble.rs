@@ -1,18 +1,19 @@
-//! Chains with weights: an ensemble that stands for a distribution it has not relaxed to.
+//! Weighted chains, an ensemble that represents a distribution it has not relaxed to.
 
 use super::super::chains_like;
+use crate::sample::weights::{log_mean_exp, normalised, systematic};
 use crate::sample::{log_ratio, purpose};
 use crate::units::uniform;
 use crate::{Archive, Chains, Error, Key, Machine, Real, Result};
 use harmonium_kernels::Stream;
 
-/// Chains, their log-weights A and ln Z of the machine they stand for.
+/// Chains, their log-weights A and ln Z of the machine they represent.
 #[derive(Clone, Debug)]
 pub(super) struct Ensemble<T: Real> {
     pub(super) chains: Chains<T>,
     pub(super) log_wts: Vec<f64>,
-    /// ln Z without what the present log-weights say.
-    folded: f64,
+    /// ln Z without the contribution of the present log-weights.
+    log_z_at_resampling: f64,
     seed: u64,
     pub(super) resamplings: u64,
 }
@@ -21,12 +22,12 @@ impl<T: Real> Ensemble<T> {
     /// Chains in equilibrium with an uncoupled machine whose ln Z is given.
     pub(super) fn new(chains: Chains<T>, seed: u64, log_z: f64) -> Self {
         let log_wts = vec![0.0; chains.states().rows()];
-        Self { chains, log_wts, folded: log_z, seed, resamplings: 0 }
+        Self { chains, log_wts, log_z_at_resampling: log_z, seed, resamplings: 0 }
     }
 
     /// ln Z at the last resampling plus $\ln\langle e^A\rangle$.
     pub(super) fn log_z(&self) -> f64 {
-        self.folded + log_mean_exp(&self.log_wts)
+        self.log_z_at_resampling + log_mean_exp(&self.log_wts)
     }
 
     /// Effective sample size of the weights, as a part of the chains.
@@ -36,16 +37,16 @@ impl<T: Real> Ensemble<T> {
 
     /// Weights that sum to one.
     pub(super) fn wts(&self) -> Vec<f64> {
-        softmax(&self.log_wts)
+        normalised(&self.log_wts)
     }
 
-    /// Effective sample size of the weights that going from one machine to another would give on its own.
+    /// Effective sample size of the weights that a change of the machine alone would give.
     pub(super) fn ess_of_change(&self, old: &Machine<T>, new: &Machine<T>) -> Result<f64> {
         Ok(ess(&log_ratio(&old.at(1.0), &new.at(1.0), self.chains.states())?))
     }
 
-    /// Goes from one machine to another, by weights alone; resamples when they have become uneven.
-    pub(super) fn weigh(&mut self, old: &Machine<T>, new: &Machine<T>, resample: f64) -> Result<()> {
+    /// Moves the ensemble from one machine to another by re-weighting; resamples when the weights have become uneven.
+    pub(super) fn reweight(&mut self, old: &Machine<T>, new: &Machine<T>, resample: f64) -> Result<()> {
         let u = log_ratio(&old.at(1.0), &new.at(1.0), self.chains.states())?;
         self.log_wts.iter_mut().zip(u).for_each(|(a, u)| *a += u);
         if self.ess() < resample {
@@ -54,13 +55,13 @@ impl<T: Real> Ensemble<T> {
         Ok(())
     }
 
-    /// Systematic resampling: one uniform number places an even comb over the cumulative weights, so that a
+    /// Systematic resampling: one uniform number shifts an evenly spaced grid over the cumulative weights, so that a
     /// chain that should be kept w times is kept ⌊w⌋ or ⌈w⌉ times.
     fn resample(&mut self) {
         let n = self.log_wts.len();
-        self.folded = self.log_z();
+        self.log_z_at_resampling = self.log_z();
         let key = Key { seed: self.seed, purpose: purpose::SWAP, block: 0, sweep: self.resamplings };
-        let rows = comb(&self.wts(), uniform(&mut Stream::new(key)));
+        let rows = systematic(&self.wts(), n, uniform(&mut Stream::new(key)));
         *self.chains.states_mut() = self.chains.states().select(&rows);
         self.log_wts = vec![0.0; n];
         self.resamplings += 1;
@@ -69,7 +70,7 @@ impl<T: Real> Ensemble<T> {
     pub(super) fn save(&self, archive: &mut Archive, name: &str) {
         self.chains.save(archive, &format!("{name}/chains"));
         archive.put_f64s(format!("{name}/log_wts"), &self.log_wts);
-        archive.put_f64s(format!("{name}/log_z"), &[self.folded]);
+        archive.put_f64s(format!("{name}/log_z"), &[self.log_z_at_resampling]);
         archive.put_u64s(format!("{name}/counters"), &[self.seed, self.resamplings]);
     }
 
@@ -82,61 +83,23 @@ impl<T: Real> Ensemble<T> {
         }
         let log_z = archive.f64s(&format!("{name}/log_z"))?;
         let counters = archive.u64s(&format!("{name}/counters"))?;
-        let (&[folded], &[seed, resamplings]) = (log_z.as_slice(), counters.as_slice()) else {
+        let (&[log_z_at_resampling], &[seed, resamplings]) = (log_z.as_slice(), counters.as_slice())
+        else {
             return Err(Error::shape("counters of weighted chains", 2, counters.len()));
         };
-        Ok(Self { chains, log_wts, folded, seed, resamplings })
+        Ok(Self { chains, log_wts, log_z_at_resampling, seed, resamplings })
     }
-}
-
-/// The rows that the teeth `start`, `start + 1` … of a comb meet on the cumulative weights, which sum to one.
-pub(in crate::estimate) fn comb(wts: &[f64], start: f64) -> Vec<usize> {
-    let n = wts.len();
-    let (mut rows, mut sum) = (Vec::with_capacity(n), 0.0);
-    for (r, wt) in wts.iter().enumerate() {
-        sum += wt * n as f64;
-        while rows.len() < n && start + (rows.len() as f64) < sum {
-            rows.push(r);
-        }
-    }
-    // Rounding may leave the last tooth of the comb beyond the sum.
-    let last = rows.last().copied().unwrap_or(0);
-    rows.resize(n, last);
-    rows
-}
-
-/// $\ln\frac1n\sum_i e^{a_i}$.
-fn log_mean_exp(a: &[f64]) -> f64 {
-    let max = a.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    max + (a.iter().map(|a| (a - max).exp()).sum::<f64>() / a.len() as f64).ln()
-}
-
-fn softmax(a: &[f64]) -> Vec<f64> {
-    let log_sum = log_mean_exp(a) + (a.len() as f64).ln();
-    a.iter().map(|a| (a - log_sum).exp()).collect()
 }
 
 /// Effective sample size $1/(n\sum_i w_i^2)$, between 1/n and 1.
 fn ess(log_wts: &[f64]) -> f64 {
-    let wts = softmax(log_wts);
+    let wts = normalised(log_wts);
     1.0 / (wts.len() as f64 * wts.iter().map(|w| w * w).sum::<f64>())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_comb_keeps_rows_in_proportion() {
-        let wts = [0.5, 0.0, 0.26, 0.24];
-        for k in 1..100 {
-            let rows = comb(&wts, f64::from(k) / 100.0);
-            let count = |r: usize| rows.iter().filter(|&&x| x == r).count();
-            assert_eq!((rows.len(), count(0), count(1)), (4, 2, 0));
-            assert!((1..=2).contains(&count(2)) && count(3) <= 1, "{rows:?}");
-        }
-        assert_eq!(comb(&[0.0, 1.0], 1.0 - 1e-16), [1, 1]);
-    }
 
     #[test]
     fn effective_sample_sizes() {

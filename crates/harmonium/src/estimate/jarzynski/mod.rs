@@ -2,12 +2,11 @@
 
 mod ensemble;
 
-use super::{Context, Info, NegativePhase, Setup, Verdict, averaged};
+use super::{Context, Decision, Info, NegativePhase, Setup, averaged};
 use crate::machine::Phase;
 use crate::sample::{between, log_z_uncoupled, purpose, uncoupled};
 use crate::{Archive, Chains, Clamps, Key, Machine, Real, Result};
 use ensemble::Ensemble;
-pub(super) use ensemble::comb;
 use serde::{Deserialize, Serialize};
 
 /// Settings of [`Jarzynski`].
@@ -16,7 +15,7 @@ use serde::{Deserialize, Serialize};
 pub struct JarzynskiParams {
     /// Number of chains; the size of a minibatch when left out.
     pub chains: Option<usize>,
-    /// Number of witnesses, chains for ln Z alone; half as many as chains when left out.
+    /// Number of witness chains, used for ln Z only; half as many as chains when left out.
     pub witnesses: Option<usize>,
     /// Sweeps for each update.
     pub sweeps: usize,
@@ -49,17 +48,17 @@ impl Default for JarzynskiParams {
 /// exactly (Jarzynski 1997; Neal 2001). When the effective sample size falls, the mean weight is folded
 /// into ln Z and the chains are resampled by their weights.
 ///
-/// The identity holds for updates that do not know the noise of the chains, but a gradient does: it moves θ
-/// away from the very states it was averaged over, so that weighing them loses about
-/// $\eta \mathrm{tr} \mathrm{Cov}(t)/n$ of ln Z at every update, always downwards. ln Z is therefore read off
-/// *witnesses*, chains that follow along and never enter a gradient. The weights of the others lose the same
-/// for all, which cancels in averages; they sweep between gradient and weight to lose less.
+/// The identity holds for updates that are independent of the chains, but a gradient is not: it moves θ away from the
+/// states it was averaged over, so that re-weighting them loses about $\eta \mathrm{tr} \mathrm{Cov}(t)/n$ of ln Z at
+/// every update, always downwards. ln Z is therefore estimated from *witness* chains, which are re-weighted like the
+/// others and never enter a gradient. The weights of the others all lose about the same, which cancels in averages; a
+/// sweep between gradient and re-weighting reduces the loss.
 #[derive(Clone, Debug)]
 pub struct Jarzynski<T: Real = f32> {
     params: JarzynskiParams,
     chains: Ensemble<T>,
     witnesses: Ensemble<T>,
-    /// The machine that the weights are for.
+    /// The machine that the weights refer to.
     reference: Machine<T>,
 }
 
@@ -67,14 +66,14 @@ impl<T: Real> Jarzynski<T> {
     /// Chains in exact equilibrium with the machine without its couplings.
     ///
     /// # Errors
-    /// A machine it does not apply to, or whatever sampling may refuse.
+    /// A machine it does not apply to, or an error of sampling.
     pub fn new(setup: &Setup<'_, T>, params: JarzynskiParams) -> Result<Self> {
         super::Estimator::Jarzynski(params.clone()).check(setup.machine)?;
         let n = params.chains.unwrap_or(setup.batch).max(1);
         let reference = uncoupled(setup.machine);
         let log_z = log_z_uncoupled(&reference);
         let ensemble = |rows: usize, block: u32| {
-            // The two ensembles have streams of their own.
+            // The two ensembles use separate streams.
             let key = Key { seed: setup.seed, purpose: purpose::NEGATIVE, block, sweep: 0 };
             let chains = setup.independent(&reference, rows, key.hash(), purpose::NEGATIVE)?;
             Ok(Ensemble::new(chains, key.hash(), log_z))
@@ -87,7 +86,7 @@ impl<T: Real> Jarzynski<T> {
     pub fn log_z(&self) -> f64 {
         self.witnesses.log_z()
     }
-    /// The chains that gradients are made of.
+    /// The chains that gradients are averaged over.
     pub fn chains(&self) -> &Chains<T> {
         &self.chains.chains
     }
@@ -104,9 +103,9 @@ impl<T: Real> Jarzynski<T> {
         Ok(())
     }
 
-    /// From the machine of the last update to this one; where that is too far for one step, over machines in
-    /// between with a sweep at each, as annealed importance sampling does. Returns the number of steps. The
-    /// witnesses have no say in where the steps are.
+    /// From the machine of the last update to this one; if that is too far for one step, through machines in between
+    /// with a sweep at each, as in annealed importance sampling. Returns the number of steps, which does not depend on
+    /// the witnesses.
     fn follow(&mut self, target: &Machine<T>) -> Result<u64> {
         let mut steps = 0;
         loop {
@@ -116,7 +115,7 @@ impl<T: Real> Jarzynski<T> {
                 next = between(&self.reference, target, part)?;
             }
             for ensemble in [&mut self.chains, &mut self.witnesses] {
-                ensemble.weigh(&self.reference, &next, self.params.resample)?;
+                ensemble.reweight(&self.reference, &next, self.params.resample)?;
             }
             self.reference = next;
             steps += 1;
@@ -149,9 +148,9 @@ impl<T: Real> NegativePhase<T> for Jarzynski<T> {
         })
     }
 
-    fn updated(&mut self, old: &Machine<T>, new: &Machine<T>) -> Result<Verdict> {
+    fn updated(&mut self, old: &Machine<T>, new: &Machine<T>) -> Result<Decision> {
         let follows = self.chains.ess_of_change(old, new)? >= self.params.reject;
-        Ok(if follows { Verdict::Accept } else { Verdict::Reject })
+        Ok(if follows { Decision::Accept } else { Decision::Reject })
     }
 
     fn save(&self, archive: &mut Archive) {

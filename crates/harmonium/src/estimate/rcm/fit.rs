@@ -17,7 +17,7 @@ pub(super) struct Density {
     pub(super) q: Array1<f64>,
 }
 
-/// Which function of a hyperplane's distance.
+/// The function g of a hyperplane's distance.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Shape {
     Abs,
@@ -117,7 +117,7 @@ impl Density {
                     break;
                 }
             } else {
-                // Momentum may be to blame; the step only when there was none.
+                // Drop the momentum first; shorten the step only if there was none.
                 rate *= if momentum > 0.0 { 0.9 } else { 0.5 };
                 momentum = 0.0;
                 if rate < 1e-12 {

@@ -1,4 +1,4 @@
-//! Configurations by their projection m on a few directions: how many there are, on a mesh.
+//! The density of configurations by their projection m on a few directions, on a mesh.
 
 use ndarray::{Array1, Array2};
 

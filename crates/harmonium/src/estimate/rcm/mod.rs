@@ -1,21 +1,24 @@
 //! Low-rank start: a machine whose weights lie in the first principal directions of the data, with its ln Z.
 
-mod directions;
 mod fit;
 mod mesh;
 
-use crate::sample::purpose;
+use crate::machine::{Iteration, principal};
+use crate::sample::{purpose, weights::systematic};
 use crate::units::uniform;
 use crate::{Error, Kind, Machine, Real, Result, Role, States};
 use fit::{Density, Shape};
 use harmonium_kernels::{Key, Stream};
 use mesh::{Point, Projection};
 use ndarray::{Array1, Array2};
+use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 
-/// Rows of data that the fit looks at, evenly spread: a density in three dimensions needs no more.
+/// Rows of data used in the fit, evenly spread: a density in three dimensions needs no more.
 const ROWS: usize = 5000;
-/// Samples behind ln Z.
+/// Rounds of subspace iteration.
+const ROUNDS: usize = 60;
+/// Number of samples for ln Z.
 const SAMPLES: usize = 4000;
 
 /// Settings of [`low_rank_start`].
@@ -34,7 +37,7 @@ impl Default for RcmParams {
     }
 }
 
-/// What [`low_rank_start`] found.
+/// The result of [`low_rank_start`].
 #[derive(Clone, Debug)]
 pub struct LowRank<T: Real = f32> {
     /// The machine. Hidden units that were not needed have no weights.
@@ -43,7 +46,7 @@ pub struct LowRank<T: Real = f32> {
     pub log_z: f64,
     /// Standard error of ln Z.
     pub std_err: f64,
-    /// Effective size of the sample behind ln Z, as a part of it.
+    /// Effective sample size of ln Z, as a fraction of the samples.
     pub ess: f64,
     /// Visible configurations of the machine, resampled by their importance weights.
     pub samples: States<T>,
@@ -56,17 +59,17 @@ pub struct LowRank<T: Real = f32> {
 ///
 /// $$p(s) \propto e^{b\cdot s + \theta\cdot m}\prod_k 2\cosh\big(q_k(n_k\cdot m + z_k)\big),$$
 ///
-/// one hidden unit for each hyperplane $n_k\cdot m + z_k = 0$. The likelihood of m is concave with |x| for
-/// ln 2cosh x; that fit, on a mesh, picks the hyperplanes, and a second one with ln 2cosh settles them. A training
-/// that starts here has the modes of the data from the first update on, where one that starts from zero weights
-/// must pass through the transitions that create them.
+/// one hidden unit for each hyperplane $n_k\cdot m + z_k = 0$. The likelihood of m is concave with |x| for ln 2cosh x;
+/// that fit, on a mesh, selects the hyperplanes, and a second one with ln 2cosh refines them. A training that starts
+/// here has the modes of the data from the first update on, where one that starts from zero weights must pass through
+/// the transitions that create them.
 ///
 /// ln Z comes from importance sampling: a point of the mesh and independent spins tilted to it are nearly a
 /// sample of the machine, and the probability of drawing it depends on m alone.
 ///
 /// # Errors
-/// [`Error::Undefined`] unless the machine is one layer of binary or spin units joined to one hidden layer of
-/// such; a number of directions other than 1, 2 or 3; data that are not held.
+/// [`Error::Undefined`] unless the machine is one layer of binary or spin units joined to one hidden layer of such; a
+/// number of directions other than 1, 2 or 3; missing visible layers.
 pub fn low_rank_start<T: Real>(
     machine: &Machine<T>,
     data: &States<T>,
@@ -80,7 +83,7 @@ pub fn low_rank_start<T: Real>(
         return Err(Error::value("directions of the low-rank start", "1, 2 or 3", d));
     }
     let (x, wts) = spins(machine, v, data, wts)?;
-    let (mean, u) = directions::principal(&x, &wts.to_vec(), d);
+    let (mean, u) = principal_directions(&x, &wts.to_vec(), d);
     let bias = mean.mapv(|m| m.clamp(-0.998, 0.998).atanh());
     let projection = Projection { bias, u };
     let m = x.dot(&projection.u) / projection.spins().sqrt();
@@ -94,6 +97,14 @@ pub fn low_rank_start<T: Real>(
     let density = density(&m, &wts, &points, machine.layer(h).len());
     let machine = to_machine(machine, (v, h), &projection, &density)?;
     importance(machine, v, &projection, &points, &density, seed)
+}
+
+/// The weighted mean of spins and `d` principal directions, as columns.
+fn principal_directions(x: &Array2<f64>, wts: &[f64], d: usize) -> (Array1<f64>, Array2<f64>) {
+    let mut rng = Stream::new(Key { seed: 0, purpose: 0, block: 0, sweep: 0 });
+    let start = Array2::from_shape_fn((x.ncols(), d), |_| StandardNormal.sample(&mut rng));
+    let until = Iteration { rounds: ROUNDS, tolerance: 0.0, wanted: d, vanishing: 1e-12 };
+    principal(x, wts, start, until)
 }
 
 fn layers<T: Real>(machine: &Machine<T>) -> Result<(usize, usize)> {
@@ -204,7 +215,7 @@ fn to_machine<T: Real>(
         w.column_mut(k).assign(&column);
         c[k] = density.q[k] * density.offsets[k];
     }
-    // s = 2v − 1: the weights double, and what the −1 sends moves into the other side's bias.
+    // s = 2v − 1: the weights double, and the input from the −1 moves into the other side's bias.
     if machine.layer(v).kind() == Kind::Binary {
         c -= &w.sum_axis(ndarray::Axis(0));
         b *= 2.0;
@@ -263,9 +274,8 @@ fn importance<T: Real>(
     let w: Vec<f64> = log_w.iter().map(|x| (x - max).exp()).collect();
     let (sum, squares): (f64, f64) = (w.iter().sum(), w.iter().map(|w| w * w).sum());
     let (count, ess) = (SAMPLES as f64, sum * sum / squares);
-    // Systematic resampling, as everywhere weights are turned into copies.
     let wts: Vec<f64> = w.iter().map(|w| w / sum).collect();
-    let rows = super::jarzynski::comb(&wts, uniform(&mut rng));
+    let rows = systematic(&wts, SAMPLES, uniform(&mut rng));
     Ok(LowRank {
         log_z: max + (sum / count).ln(),
         std_err: (1.0 / ess - 1.0 / count).max(0.0).sqrt(),

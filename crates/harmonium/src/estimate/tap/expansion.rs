@@ -9,9 +9,9 @@ use ndarray::{Array2, Axis, Zip};
 /// $$G(m) = \sum_i\big[x_i m_i - \Gamma_i(x_i)\big] - \sum_{i<j}\Big[w m_im_j + \tfrac12 w^2 V_iV_j +
 /// \tfrac16 w^3\kappa_i\kappa_j\Big],$$
 ///
-/// where $x_i$ is the input that gives unit i the mean $m_i$ on its own, V its variance and κ its third
-/// cumulant. Order 1 is naive mean field, order 2 TAP. The third order is complete where no three units are
-/// coupled in a triangle, which is asked of the machine.
+/// where $x_i$ is the input that gives unit i the mean $m_i$ on its own, V its variance and κ its third cumulant. Order
+/// 1 is naive mean field, order 2 TAP. The third order is complete where no three units are coupled in a triangle,
+/// which is required of the machine.
 ///
 /// Every kind here has a variance that is a polynomial of its mean, $V = a + bm + cm^2$ (Morris 1982), so
 /// that $\kappa = V V'$ and $\kappa' = V'^2 + 2cV$ with $V' = b + 2cm$: for binary units $V = m - m^2$,

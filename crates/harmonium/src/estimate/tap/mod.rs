@@ -16,11 +16,11 @@ use serde::{Deserialize, Serialize};
 pub struct TapParams {
     /// Order in the weights: 1 (naive mean field), 2 (TAP) or 3.
     pub order: u8,
-    /// Number of magnetisations that are followed; the size of a minibatch when left out.
+    /// Number of persistent magnetisations; the size of a minibatch when left out.
     pub chains: Option<usize>,
     /// Iterations for each update, at most.
     pub iterations: usize,
-    /// How much of the new magnetisation enters in one iteration.
+    /// Weight of the new magnetisation in one iteration.
     pub damping: f64,
     /// The largest change of a magnetisation that counts as converged.
     pub tolerance: f64,
@@ -38,8 +38,8 @@ impl Default for TapParams {
     }
 }
 
-/// Magnetisations that go on from update to update, as persistent chains do, and stay near the fixed points
-/// of the [`Expansion`]; the moments are its derivatives by the parameters, averaged over them.
+/// Magnetisations that persist from update to update, like chains, and stay near the fixed points of the [`Expansion`];
+/// the moments are its derivatives by the parameters, averaged over them.
 #[derive(Clone, Debug)]
 pub struct Tap {
     params: TapParams,

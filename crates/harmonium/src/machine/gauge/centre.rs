@@ -41,7 +41,7 @@ impl<T: Real> Machine<T> {
         self.add_offset_fields(centred, offsets, -T::one())
     }
 
-    /// Adds `sign` times what the offsets of all layers send through the couplings.
+    /// Adds `sign` times the fields that the offsets of all layers cause through the couplings.
     fn add_offset_fields(
         &self,
         from: &Parameters<T>,

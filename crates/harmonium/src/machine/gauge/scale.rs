@@ -1,4 +1,4 @@
-//! Scale gauge of hidden real units: their unit of length is free.
+//! Scale gauge of hidden real units: their scale is free.
 
 use super::rows_of;
 use crate::machine::{Machine, Role};
@@ -7,7 +7,7 @@ use crate::{Error, Real, Result};
 use ndarray::Array1;
 
 impl<T: Real> Machine<T> {
-    /// Measures the real units of the hidden layer `l` in other units of length, $y_j = s_j x_j$:
+    /// Rescales the real units of the hidden layer `l`, $y_j = s_j x_j$:
     ///
     /// $$\theta_j' = \theta_j/s_j, \quad \gamma_j' = \gamma_j/s_j^2, \quad w_{ij}' = w_{ij}/s_j, \quad U_{jk}' = U_{jk}/(s_j s_k).$$
     ///

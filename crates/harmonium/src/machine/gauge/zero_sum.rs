@@ -1,4 +1,4 @@
-//! Zero-sum gauge of Potts layers: no state of a unit is favoured by what all its states share.
+//! Zero-sum gauge of Potts layers: parameters and weights sum to zero over the states of a unit.
 
 use super::{add_field, rows_of};
 use crate::machine::{Coupling, Machine};
@@ -9,7 +9,7 @@ impl<T: Real> Machine<T> {
     /// Brings the Potts layer `l` into its zero-sum gauge, in which the θ of each unit and the weights of each
     /// unit on each column of another layer sum to zero over the unit's states, lateral weights over both.
     ///
-    /// A unit is always in exactly one of its states, so whatever all states share can be moved elsewhere: with
+    /// A unit is always in exactly one of its states, so a term common to all its states can be moved elsewhere: with
     /// $\omega_{ij} = \frac1q\sum_a w_{ia,j}$
     ///
     /// $$w_{ia,j} \leftarrow w_{ia,j} - \omega_{ij}, \qquad \theta_j \leftarrow \theta_j + \sum_i \omega_{ij},$$

@@ -6,12 +6,12 @@ use crate::Real;
 use harmonium_kernels::fixed;
 use ndarray::Array2;
 
-/// Cells that are worked on at a time: what fits two registers.
+/// Cells processed at a time: they fit two registers.
 pub(super) const CELLS: usize = fixed::WIDTH;
 
 /// Sums over one block of rows or strip of columns.
 #[derive(Clone, Debug)]
-pub(super) struct Part<T> {
+pub(super) struct PassSums<T> {
     /// Row and column that it starts at.
     pub(super) at: (usize, usize),
     /// $\sum_i \Delta_{ij}\mu_i$ for each column, $\sum_j \Delta_{ij}\lambda_j$ for each row.
@@ -19,17 +19,17 @@ pub(super) struct Part<T> {
     pub(super) rows: Vec<T>,
     gradient: [T; CELLS],
     change: [T; CELLS],
-    memory: Memory<T>,
+    memory: CosineSums<T>,
 }
 
-/// What the cosine rule asks: the product of the gradient with the one before, and the square of the latter.
+/// Sums for the cosine rule: the product of the gradient with the previous one, and the square of the latter.
 #[derive(Clone, Copy, Debug)]
-struct Memory<T> {
+struct CosineSums<T> {
     product: [T; CELLS],
     before: [T; CELLS],
 }
 
-impl<T: Real> Default for Part<T> {
+impl<T: Real> Default for PassSums<T> {
     fn default() -> Self {
         let zero = [T::zero(); CELLS];
         Self {
@@ -38,12 +38,12 @@ impl<T: Real> Default for Part<T> {
             rows: Vec::new(),
             gradient: zero,
             change: zero,
-            memory: Memory { product: zero, before: zero },
+            memory: CosineSums { product: zero, before: zero },
         }
     }
 }
 
-impl<T: Real> Part<T> {
+impl<T: Real> PassSums<T> {
     /// All sums zero, of so many rows and columns from here on.
     pub(super) fn reset(&mut self, at: (usize, usize), rows: usize, columns: usize) {
         let zero = [T::zero(); CELLS];
@@ -53,7 +53,7 @@ impl<T: Real> Part<T> {
         self.columns.clear();
         self.columns.resize(columns, T::zero());
         (self.gradient, self.change) = (zero, zero);
-        self.memory = Memory { product: zero, before: zero };
+        self.memory = CosineSums { product: zero, before: zero };
     }
 
     /// Squared norms of the gradient and of the change.
@@ -61,7 +61,7 @@ impl<T: Real> Part<T> {
         (total(&self.gradient), total(&self.change))
     }
 
-    /// The product of the gradient with the one before, and the square of the latter.
+    /// The product of the gradient with the previous one, and the square of the latter.
     pub(super) fn memory(&self) -> (f64, f64) {
         (total(&self.memory.product), total(&self.memory.before))
     }
@@ -147,7 +147,7 @@ impl<T: Real> Pass<'_, T> {
         width: usize,
         (i, j): (usize, usize),
         (row, column): (usize, usize),
-        part: &mut Part<T>,
+        part: &mut PassSums<T>,
     ) {
         let mut at = 0;
         macro_rules! in_steps_of {
@@ -158,7 +158,7 @@ impl<T: Real> Pass<'_, T> {
                 }
             )*};
         }
-        // Constant widths are worth their code: loops over them are unrolled, and nothing is checked inside.
+        // With constant widths the loops are unrolled and free of bounds checks.
         in_steps_of!(32 16 4 1);
     }
 
@@ -170,7 +170,7 @@ impl<T: Real> Pass<'_, T> {
         at: usize,
         first: (usize, usize),
         place: (usize, usize),
-        part: &mut Part<T>,
+        part: &mut PassSums<T>,
     ) {
         macro_rules! by {
             ($memory:literal, $rule:expr) => {
@@ -203,15 +203,14 @@ impl<T: Real> Pass<'_, T> {
         }
     }
 
-    /// N columns of a piece. What the loop over its rows reads and adds up lies in arrays of its own, which the compiler can
-    /// keep in registers: it need not fear that writing a weight changes them.
+    /// N columns of a piece. Inputs and sums of the loop over its rows are in local arrays, which the compiler can keep
+    /// in registers because writes to weights cannot alias them.
     ///
-    /// $g_{ij} = \omega\big[\Delta\langle x_iy_j\rangle - (\mu_i \Delta\langle y_j\rangle +
-    /// \lambda_j \Delta\langle x_i\rangle)\big]/(s_i t_j)$, Δ being positive minus negative phase, s and t the
-    /// scales of the two ends: the gradient by $\tilde W$. The terms $\mu_i\lambda_j$ of the two phases cancel,
-    /// because both are averages; ω is the weight of the minibatch. `rule` turns it into a change of $\tilde W$, with as many of
-    /// the optimiser's two vectors as `MEMORY` says. Offsets and scales of `PLAIN` coordinates would not change a bit, and are
-    /// left out.
+    /// $g_{ij} = \omega\big[\Delta\langle x_iy_j\rangle - (\mu_i \Delta\langle y_j\rangle + \lambda_j \Delta\langle
+    /// x_i\rangle)\big]/(s_i t_j)$, Δ being positive minus negative phase, s and t the scales of the two ends: the
+    /// gradient by $\tilde W$. The terms $\mu_i\lambda_j$ of the two phases cancel, because both are averages; ω is the
+    /// weight of the minibatch. `rule` turns it into a change of $\tilde W$, with as many of the optimiser's two
+    /// vectors as `MEMORY` says. For `PLAIN` coordinates, offsets and scales are skipped, with the same bits.
     #[inline(always)]
     fn each<const N: usize, const MEMORY: usize, const PENALISED: bool, const PLAIN: bool>(
         &self,
@@ -219,7 +218,7 @@ impl<T: Real> Pass<'_, T> {
         at: usize,
         (i, j): (usize, usize),
         (row, column): (usize, usize),
-        part: &mut Part<T>,
+        part: &mut PassSums<T>,
         mut rule: impl FnMut(usize, T, &mut T, &mut T) -> T,
     ) {
         let (ends, wt, average) = (&self.ends, T::of(self.step.wt), T::of(self.step.average));
@@ -279,7 +278,7 @@ impl<T: Real> Pass<'_, T> {
         part.change[..N].copy_from_slice(&change);
     }
 
-    /// What the sign of a weight of N columns from `j` on is multiplied by in the derivative of the penalties.
+    /// The factor of the sign of a weight in the derivative of the penalties, for N columns from `j` on.
     #[inline(always)]
     fn pull<const N: usize>(&self, j: usize) -> [T; N] {
         let (l1, l1b) = (T::of(self.regulariser.l1), T::of(self.regulariser.l1b));
@@ -340,7 +339,7 @@ pub(super) fn finish<T: Real>(coupling: &mut crate::Coupling<T>, columns: usize,
             for j in 0..i {
                 w[[i, j]] = w[[j, i]];
             }
-            // The products of offsets that centring subtracts know no units: none acts on itself.
+            // Centring subtracts products of offsets on the block diagonal too, which must stay zero.
             for j in i / columns * columns..(i / columns + 1) * columns {
                 w[[i, j]] = T::zero();
             }

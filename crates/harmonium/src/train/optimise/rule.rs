@@ -10,11 +10,11 @@ pub(in crate::train) enum Stage {
     Fused,
     /// The gradient, into the first vector; the parameters stay.
     Collect,
-    /// The step that stands in the first vector.
+    /// Applies the step in the first vector.
     Apply,
 }
 
-/// An [`Optimiser`] with its numbers for the present update, or a [`Stage`] of an own rule.
+/// An [`Optimiser`] with its numbers for the present update, or a [`Stage`] of a custom rule.
 pub(super) enum Rule<T> {
     Collect,
     Apply,
@@ -36,10 +36,10 @@ pub(super) struct Adam<T> {
     scale2: T,
 }
 
-/// The product of a gradient with the one before, and the square of the latter: what the cosine rule asks.
-pub(super) type Memory<'a, T> = (&'a mut T, &'a mut T);
+/// The product of a gradient with the previous one, and the square of the latter, for the cosine rule.
+pub(super) type CosineTerms<'a, T> = (&'a mut T, &'a mut T);
 
-// Each takes one number of the gradient and what the optimiser remembers of it.
+// Each takes one number of the gradient and the optimiser's state for it.
 
 #[inline(always)]
 pub(super) fn collect<T: Real>(g: T, m: &mut T) -> T {
@@ -67,7 +67,7 @@ pub(super) fn adam<T: Real>(a: Adam<T>, g: T, m: &mut T, s: &mut T) -> T {
 }
 
 #[inline(always)]
-pub(super) fn cosine<T: Real>(rate: T, g: T, m: &mut T, (product, before): Memory<'_, T>) -> T {
+pub(super) fn cosine<T: Real>(rate: T, g: T, m: &mut T, (product, before): CosineTerms<'_, T>) -> T {
     *product += g * *m;
     *before += *m * *m;
     *m = g;
@@ -101,8 +101,8 @@ impl<T: Real> Rule<T> {
         }
     }
 
-    /// Turns the gradient of a layer into a change, in place, and moves the memory along; gives the product of the
-    /// gradient with the one before and the square of the latter, for the rule that asks.
+    /// Turns the gradient of a layer into a change, in place, and updates the state; returns the product of the
+    /// gradient with the previous one and the square of the latter, for the cosine rule.
     pub(super) fn turn(&self, x: &mut [T], first: &mut [T], second: &mut [T]) -> (f64, f64) {
         let (mut product, mut before) = (T::zero(), T::zero());
         let firsts = x.iter_mut().zip(first);

@@ -4,20 +4,20 @@
 //! multiplied just before; else by blocks of rows.
 
 use super::ROWS;
-use super::pass::{CELLS, Cells, Part, Pass, Piece};
+use super::pass::{CELLS, Cells, Pass, PassSums, Piece};
 use crate::Real;
 use crate::machine::Phase;
 use harmonium_kernels::fixed::{self, Product, Rounder, for_each_strip};
 use harmonium_kernels::{Columns, Loop, for_each_part, prefetch, split_columns, vectorised};
 use ndarray::Array2;
 
-/// Rows that the tables take over at a time.
+/// Rows written to the tables at a time.
 const TILE: usize = 64;
 
 /// A block of whole rows, its moments multiplied out.
-pub(super) struct Rows<'a, T> {
+pub(super) struct RowBlock<'a, T> {
     pub(super) pass: &'a Pass<'a, T>,
-    pub(super) part: &'a mut Part<T>,
+    pub(super) part: &'a mut PassSums<T>,
     pub(super) first_row: usize,
     pub(super) n: usize,
     pub(super) old: &'a [T],
@@ -29,7 +29,7 @@ pub(super) struct Rows<'a, T> {
     pub(super) average: &'a mut [T],
 }
 
-impl<T: Real> Piece<T> for Rows<'_, T> {
+impl<T: Real> Piece<T> for RowBlock<'_, T> {
     #[inline(always)]
     fn rows(&self) -> usize {
         self.old.len() / self.n.max(1)
@@ -55,7 +55,7 @@ impl<T: Real> Piece<T> for Rows<'_, T> {
     }
 }
 
-impl<T: Real> Loop for Rows<'_, T> {
+impl<T: Real> Loop for RowBlock<'_, T> {
     type Output = ();
 
     #[inline(always)]
@@ -68,10 +68,10 @@ impl<T: Real> Loop for Rows<'_, T> {
     }
 }
 
-/// A strip of columns on its way through the pass.
+/// A strip of columns in the pass.
 struct Strip<'a, T> {
     arrays: Arrays<'a, T>,
-    part: &'a mut Part<T>,
+    part: &'a mut PassSums<T>,
     rounder: Option<Rounder<'a>>,
     /// First column of the strip, and columns of all strips.
     j: usize,
@@ -79,7 +79,7 @@ struct Strip<'a, T> {
 }
 
 impl<T: Real> Strip<'_, T> {
-    /// Asks for what the pass reads and writes in row `i`.
+    /// Prefetches what the pass reads and writes in row `i`.
     #[inline(always)]
     fn prefetch(&self, old: &[T], i: usize, averages: bool) {
         let at = i * self.n + self.j;
@@ -93,7 +93,7 @@ impl<T: Real> Strip<'_, T> {
         }
     }
 
-    /// The tables take over `rows` new rows from `first` on, while these are in the cache.
+    /// Rounds `rows` new rows from `first` on into the tables, while these are in the cache.
     fn round(&mut self, first: usize, rows: usize) {
         if let Some(rounder) = &mut self.rounder {
             let new = &self.arrays.new;
@@ -163,7 +163,7 @@ impl<T: Real> Piece<T> for Slab<'_, '_, T> {
 struct Sweep<'a, 'b, T> {
     pass: &'a Pass<'a, T>,
     slab: Slab<'a, 'b, T>,
-    part: &'a mut Part<T>,
+    part: &'a mut PassSums<T>,
 }
 
 impl<T: Real> Loop for Sweep<'_, '_, T> {
@@ -176,10 +176,10 @@ impl<T: Real> Loop for Sweep<'_, '_, T> {
     }
 }
 
-/// The arrays of a coupling that an update writes, new weights and what is kept beside them.
+/// The arrays of a coupling that an update writes: new weights, optimiser state, average.
 pub(super) struct Written<'a, T> {
     pub(super) new: &'a mut Array2<T>,
-    /// Tables that are to follow the new weights.
+    /// Tables to be updated with the new weights.
     pub(super) tables: Option<&'a mut fixed::Coupling>,
     pub(super) first: Option<&'a mut Array2<T>>,
     pub(super) second: Option<&'a mut Array2<T>>,
@@ -190,7 +190,10 @@ const STANDARD: &str = "arrays of a machine are in standard layout";
 
 impl<'a, T: Real> Written<'a, T> {
     /// Cut into strips of columns, with one of the `parts` for the sums of each; whether the tables follow.
-    fn strips(self, parts: &'a mut [Part<T>]) -> (impl ExactSizeIterator<Item = Strip<'a, T>>, bool) {
+    fn strips(
+        self,
+        parts: &'a mut [PassSums<T>],
+    ) -> (impl ExactSizeIterator<Item = Strip<'a, T>>, bool) {
         let (rows, n) = self.new.dim();
         let strips = |a: &'a mut Array2<T>| split_columns(a.as_slice_mut().expect(STANDARD), n, CELLS);
         let mut new = strips(self.new);
@@ -218,8 +221,8 @@ impl<'a, T: Real> Written<'a, T> {
         pass: &'a Pass<'a, T>,
         old: &'a Array2<T>,
         (positive, negative): (&'a Array2<T>, &'a Array2<T>),
-        parts: &'a mut [Part<T>],
-    ) -> impl ExactSizeIterator<Item = Rows<'a, T>> {
+        parts: &'a mut [PassSums<T>],
+    ) -> impl ExactSizeIterator<Item = RowBlock<'a, T>> {
         let n = old.ncols();
         let size = ROWS * n.max(1);
         let read = |a: &'a Array2<T>| a.as_slice().expect(STANDARD).chunks(size);
@@ -228,7 +231,7 @@ impl<'a, T: Real> Written<'a, T> {
         let [mut first, mut second, mut average] =
             [self.first, self.second, self.average].map(|a| a.map(write));
         let reads = read(old).zip(read(positive)).zip(read(negative)).zip(parts).enumerate();
-        reads.map(move |(k, (((old, positive), negative), part))| Rows {
+        reads.map(move |(k, (((old, positive), negative), part))| RowBlock {
             pass,
             part,
             first_row: k * ROWS,
@@ -244,15 +247,15 @@ impl<'a, T: Real> Written<'a, T> {
     }
 }
 
-/// The pass over coupling `c`, with its sums in the parts that it returns, in the memory of `parts`; whether the tables
-/// have followed.
+/// The pass over coupling `c`, with its sums in the returned parts, which reuse the memory of `parts`; also returns
+/// whether the tables were updated.
 pub(super) fn run<'a, T: Real>(
     pass: &'a Pass<'a, T>,
     old: &'a Array2<T>,
     (positive, negative): (&'a mut Phase<T>, &'a mut Phase<T>),
     c: usize,
     written: Written<'a, T>,
-    parts: &'a mut Vec<Part<T>>,
+    parts: &'a mut Vec<PassSums<T>>,
 ) -> (usize, bool) {
     let n = old.ncols();
     if let Some(q) = negative.product(c) {
@@ -281,18 +284,18 @@ pub(super) fn run<'a, T: Real>(
     (used, false)
 }
 
-/// Makes sure that there are so many parts.
-fn at_least<T: Real>(parts: &mut Vec<Part<T>>, count: usize) -> usize {
+/// Ensures that there are at least `count` parts.
+fn at_least<T: Real>(parts: &mut Vec<PassSums<T>>, count: usize) -> usize {
     if parts.len() < count {
-        parts.resize_with(count, Part::default);
+        parts.resize_with(count, PassSums::default);
     }
     count
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::{Data, Form, Gradient, Optimiser, Regulariser};
-    use super::super::{Coordinates, Source, Stage, Step, Stepper};
+    use super::super::super::{Coordinates, Data, Gradient, Optimiser, Regulariser};
+    use super::super::{OffsetsAndScales, Source, Stage, Step, Stepper};
     use super::*;
     use crate::{Batch, Bits, Kind, Layer, Machine, States};
     use harmonium_kernels::{Key, Stream};
@@ -343,15 +346,15 @@ mod tests {
         ];
         let penalty = Regulariser { l1: 1e-3, l2: 0.1, l1b: 1e-4, ..Regulariser::default() };
         for (form, regulariser) in [
-            (Form::Plain, penalty),
-            (Form::Centred, Regulariser::default()),
-            (Form::Standardised, penalty),
+            (Coordinates::Plain, penalty),
+            (Coordinates::Centred, Regulariser::default()),
+            (Coordinates::Standardised, penalty),
         ] {
             for optimiser in optimisers {
                 let run = |multiplied: bool| {
                     let data_ = Data::new(data.clone());
                     let mut coordinates =
-                        Coordinates::new(form, machine, &data_).expect("data that fit");
+                        OffsetsAndScales::new(form, machine, &data_).expect("data that fit");
                     let (mut positive, mut negative) = (phase(data), phase(chains));
                     assert_eq!(
                         (positive.product(0).is_some(), negative.product(0).is_some()),
@@ -366,12 +369,12 @@ mod tests {
                     let mut stepper = Stepper::new(optimiser, regulariser, 0.1, true, machine);
                     let (mut old, mut new) = (machine.clone(), machine.clone());
                     let mut norms = Vec::new();
-                    // The second update has something to remember.
+                    // The second update uses the optimiser's state.
                     for _ in 0..2 {
                         let mut source = Source { gradient: &mut gradient, coordinates: &coordinates };
                         let step = Step { rate: 0.1, wt: 0.8, average: 0.25, stage: Stage::Fused };
                         let norm = stepper.apply(&old, &mut new, &mut source, step, None);
-                        norms.push(norm.expect("no own rule fails"));
+                        norms.push(norm.expect("this rule does not fail"));
                         std::mem::swap(&mut old, &mut new);
                     }
                     (old.parameters(), stepper.average().expect("an average").clone(), norms)

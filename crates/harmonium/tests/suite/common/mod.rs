@@ -1,4 +1,4 @@
-//! What the tests share: generic machines of every kind, and their twins in the oracle.
+//! Shared by the tests: generic machines of every kind, and their twins in the oracle.
 #![allow(dead_code, missing_docs, unreachable_pub)]
 
 pub mod sampling;
@@ -114,7 +114,7 @@ pub fn clamps<T: Real>(machine: &Machine<T>, states: &States<T>, r: usize) -> or
         .collect()
 }
 
-/// A few states of the given layers, drawn from the layers on their own.
+/// A few states of the given layers, drawn from independent units.
 pub fn some_states(machine: &Machine<f64>, layers: &[usize], rows: usize, seed: u64) -> States<f64> {
     let chains = harmonium::Chains::independent(machine, rows, seed, 99).expect("a proper machine");
     let mut states = chains.states().clone();

@@ -45,8 +45,8 @@ pub fn samples(machine: &Machine<f64>, table: &Table, rows: usize, dice: &mut Di
     states
 }
 
-/// Total variation between the chains and the table over the given layers, in units of what independent
-/// exact samples would have on average, $\frac12\sum\sqrt{2p(1-p)/\pi N}$.
+/// Total variation between the chains and the table over the given layers, in units of the mean for independent exact
+/// samples, $\frac12\sum\sqrt{2p(1-p)/\pi N}$.
 pub fn floors(machine: &Machine<f64>, table: &Table, states: &States<f64>, layers: &[usize]) -> f64 {
     let key = |x: &dyn Fn(usize) -> Vec<f64>| -> Vec<i64> {
         layers.iter().flat_map(|&l| x(l)).map(|x| x as i64).collect()

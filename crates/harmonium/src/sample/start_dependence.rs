@@ -1,59 +1,60 @@
-//! Do chains forget where they came from? Pairs of chains from different starts, early and late.
+//! Tests whether chains forget their start, with pairs of chains from different starts.
 
 use super::{Chains, Clamps, log_density, purpose};
 use crate::{Machine, Real, Result, Role, States};
 use ndarray::{Array1, Array2, Axis, concatenate};
 
-/// Fewest sweeps from which anything can be told.
+/// Fewest sweeps for a meaningful test.
 pub(super) const SWEEPS: usize = 64;
 /// States that are averaged, early and late.
-const LOOKS: usize = 8;
+const AVERAGED: usize = 8;
 /// Fewest and most pairs of chains.
 const PAIRS: (usize, usize) = (16, 128);
 /// Bound of the statistics below, which are at most normal (Rademacher sums) where chains forget.
 const FORGOTTEN: f64 = 3.0;
 
-/// What pairs of chains say.
+/// How much chains still depend on their start, measured on pairs of chains.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Memory {
-    /// How far the units of a chain know late where they were early, in standard deviations.
+pub struct StartDependence {
+    /// Correlation of the visible states at the end with those in the middle, in standard errors.
     pub units: f64,
-    /// The same of the log-density.
+    /// The same for the log-density.
     pub density: f64,
-    /// How far the log-density of all chains together still moves, in standard errors.
+    /// Drift of the mean log-density of all chains, in standard errors.
     pub drift: f64,
 }
 
-impl Memory {
-    /// Whether nothing speaks against chains that have forgotten their start.
-    pub fn is_gone(&self) -> bool {
-        // Rather than a NaN, which says nothing, chains of a machine without any freedom give 0.
+impl StartDependence {
+    /// Whether no dependence on the start was detected.
+    pub fn is_negligible(&self) -> bool {
+        // Chains without any freedom give 0, not NaN.
         self.units < FORGOTTEN && self.density < FORGOTTEN && self.drift < FORGOTTEN + 1.0
     }
 }
 
-/// Follows pairs of chains under the clamps of rows of `states` for `sweeps` sweeps: one of a pair starts from units on
-/// their own, the other from high temperature, cooled during the first half. With the states $x, y$ of a pair in the middle
-/// and $x', y'$ at the end, $(x-y)\cdot(x'-y')$ has the mean 0 if and only if the end does not depend on the middle,
-/// however different the distributions of the rows are; its sign is then that of a fair coin, so that
+/// Follows pairs of chains under the clamps of rows of `states` for `sweeps` sweeps: one of each pair starts from
+/// independent units, the other at high temperature and is cooled during the first half. With the states $x, y$ of a
+/// pair in the middle and $x', y'$ at the end, $(x-y)\cdot(x'-y')$ has the mean 0 if and only if the end does not
+/// depend on the middle, however different the distributions of the rows are; its sign is then that of a fair coin, so
+/// that
 ///
 /// $$\frac{\sum_r d_r}{\sqrt{\sum_r d_r^2}}$$
 ///
 /// over the pairs r is no larger than a normal number. Chains that stay in the mode they fell into make it $\sqrt n$ for n
 /// pairs that fell into different ones.
 ///
-/// `None` where there are too few sweeps to tell, or `go_on` says no.
+/// `None` for too few sweeps, or when `go_on` returns false.
 ///
 /// # Errors
-/// Whatever sampling may refuse.
-pub(super) fn memory<T: Real>(
+/// Errors of sampling.
+pub(super) fn start_dependence<T: Real>(
     machine: &Machine<T>,
     clamps: &Clamps,
     states: &States<T>,
     sweeps: usize,
     seed: u64,
     go_on: &mut dyn FnMut() -> bool,
-) -> Result<Option<Memory>> {
+) -> Result<Option<StartDependence>> {
     if sweeps < SWEEPS {
         return Ok(None);
     }
@@ -68,8 +69,8 @@ pub(super) fn memory<T: Real>(
         both.push(chains);
     }
     let half = sweeps / 2;
-    let stride = (sweeps / 8 / LOOKS).max(1);
-    let mut looks = [Looks::default(), Looks::default()];
+    let stride = (sweeps / 8 / AVERAGED).max(1);
+    let mut averages = [Averages::default(), Averages::default()];
     for k in 0..sweeps {
         if !go_on() {
             return Ok(None);
@@ -77,26 +78,26 @@ pub(super) fn memory<T: Real>(
         let cooling = ((k + 1) as f64 / half as f64).min(1.0);
         both[0].sweep(&machine.at(1.0), &clamps, 1)?;
         both[1].sweep(&machine.at(cooling), &clamps, 1)?;
-        let early = k >= half && k - half < LOOKS * stride && (k - half).is_multiple_of(stride);
+        let early = k >= half && k - half < AVERAGED * stride && (k - half).is_multiple_of(stride);
         let left = sweeps - 1 - k;
-        let late = left < LOOKS * stride && left.is_multiple_of(stride);
-        for (looks, wanted) in looks.iter_mut().zip([early, late]) {
+        let late = left < AVERAGED * stride && left.is_multiple_of(stride);
+        for (averages, wanted) in averages.iter_mut().zip([early, late]) {
             if wanted {
-                looks.add(machine, &both)?;
+                averages.add(machine, &both)?;
             }
         }
     }
-    Ok(Some(weigh(&looks)))
+    Ok(Some(statistics(&averages)))
 }
 
 /// Sums of dense visible states and of log-densities, the chains of both kinds one below the other.
 #[derive(Default)]
-struct Looks {
+struct Averages {
     units: Option<Array2<f64>>,
     density: Vec<f64>,
 }
 
-impl Looks {
+impl Averages {
     fn add<T: Real>(&mut self, machine: &Machine<T>, both: &[Chains<T>]) -> Result<()> {
         let dense = |chains: &Chains<T>| {
             let of = |l: usize| Ok(machine.layer(l).dense(chains.states().layer(l)?).mapv(Real::f64));
@@ -126,10 +127,10 @@ fn side_by_side(parts: &[Array2<f64>], axis: Axis) -> Array2<f64> {
     concatenate(axis, &views).expect("parts that fit")
 }
 
-fn weigh([early, late]: &[Looks; 2]) -> Memory {
+fn statistics([early, late]: &[Averages; 2]) -> StartDependence {
     let (x, y) = (early.units.as_ref().expect("looked at"), late.units.as_ref().expect("looked at"));
     let n = x.nrows() / 2;
-    // Every column counts alike, whatever its scale.
+    // Columns are normalised by their variance.
     let spread: Array1<f64> = x.var_axis(Axis(0), 0.0) + y.var_axis(Axis(0), 0.0);
     let scale = spread.mapv(|v| if v > 0.0 { 1.0 / v } else { 0.0 });
     let of_units = |r: usize| {
@@ -139,15 +140,15 @@ fn weigh([early, late]: &[Looks; 2]) -> Memory {
     let (e, f) = (&early.density, &late.density);
     let of_density = |r: usize| (e[r] - e[n + r]) * (f[r] - f[n + r]);
     let moved: Vec<f64> = e.iter().zip(f).map(|(e, f)| f - e).collect();
-    Memory {
-        units: signed((0..n).map(of_units)),
-        density: signed((0..n).map(of_density)),
-        drift: signed(moved.into_iter()).abs(),
+    StartDependence {
+        units: studentised((0..n).map(of_units)),
+        density: studentised((0..n).map(of_density)),
+        drift: studentised(moved.into_iter()).abs(),
     }
 }
 
 /// The sum of numbers in units of the root of the sum of their squares.
-fn signed(x: impl Iterator<Item = f64>) -> f64 {
+fn studentised(x: impl Iterator<Item = f64>) -> f64 {
     let (sum, squares) = x.fold((0.0, 0.0), |(s, q), x| (s + x, q + x * x));
     if squares > 0.0 { sum / f64::sqrt(squares) } else { 0.0 }
 }

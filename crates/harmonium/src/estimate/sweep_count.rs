@@ -1,103 +1,103 @@
-//! How many sweeps an update needs: as many as it takes for the chains to forget a little.
+//! The number of sweeps per update, adapted to the autocorrelation of the chains.
 
 use crate::{Archive, Batch, Machine, Real, Result, States};
 use ndarray::Array2;
 
-/// Sweeps are doubled when the chains keep more than this of themselves from update to update (their
-/// autocorrelation time is then some forty updates), and halved again below the second number.
+/// Sweeps are doubled when the autocorrelation over one update exceeds the first number (an autocorrelation time of
+/// some forty updates), and halved when it falls below the second.
 const SLOW: f64 = 0.95;
 const QUICK: f64 = 0.8;
-/// Most sweeps for an update: beyond, it is tempering that helps.
+/// Most sweeps for an update: where these do not suffice, tempering is needed.
 pub(super) const MOST: usize = 16;
-/// Updates between two decisions, and the part by which the average moves at each.
+/// Updates between two decisions, and the weight of a new value in the running average.
 const EVERY: u64 = 256;
-const SLIDE: f64 = 1.0 / 64.0;
+const AVERAGING: f64 = 1.0 / 64.0;
 
-/// The number of sweeps, given or found.
+/// The number of sweeps, fixed or adaptive.
 #[derive(Clone, Debug)]
-pub(super) struct Pace {
+pub(super) struct SweepCount {
     sweeps: usize,
-    /// What decides, unless the number is given.
-    found: Option<Found>,
+    /// The state of the adaptation, unless the number is fixed.
+    adaptive: Option<Adaptive>,
 }
 
 #[derive(Clone, Debug)]
-struct Found {
-    /// Sliding average of the autocorrelation over one update.
-    memory: f64,
+struct Adaptive {
+    /// Running average of the autocorrelation over one update.
+    autocorrelation: f64,
     /// Updates since the last decision.
     since: u64,
 }
 
-impl Pace {
-    /// A given number of sweeps, or one that is found from the chains, starting at 1.
+impl SweepCount {
+    /// A fixed number of sweeps, or an adaptive one that starts at 1.
     pub(super) fn new(sweeps: Option<usize>) -> Self {
-        let found = sweeps.is_none().then_some(Found { memory: QUICK, since: 0 });
-        Self { sweeps: sweeps.unwrap_or(1), found }
+        let adaptive = sweeps.is_none().then_some(Adaptive { autocorrelation: QUICK, since: 0 });
+        Self { sweeps: sweeps.unwrap_or(1), adaptive }
     }
 
     pub(super) fn sweeps(&self) -> usize {
         self.sweeps
     }
 
-    /// Whether the number has to be found.
-    pub(super) fn is_open(&self) -> bool {
-        self.found.is_some()
+    /// Whether the number is adaptive.
+    pub(super) fn is_adaptive(&self) -> bool {
+        self.adaptive.is_some()
     }
 
-    /// The number of the first sweep of an update: no two updates have one in common.
-    pub(super) fn first(&self, update: u64) -> u64 {
-        update * if self.is_open() { MOST } else { self.sweeps } as u64
+    /// The number of the first sweep of an update: no two updates share one.
+    pub(super) fn first_sweep(&self, update: u64) -> u64 {
+        update * if self.is_adaptive() { MOST } else { self.sweeps } as u64
     }
 
-    /// Takes note of the autocorrelation over one update, in which the chains made the present number of sweeps.
-    pub(super) fn see(&mut self, autocorrelation: f64) {
-        let Some(found) = &mut self.found else { return };
-        found.memory += SLIDE * (autocorrelation - found.memory);
-        found.since += 1;
-        if found.since < EVERY {
+    /// Records the autocorrelation over one update with the present number of sweeps.
+    pub(super) fn record(&mut self, autocorrelation: f64) {
+        let Some(adaptive) = &mut self.adaptive else { return };
+        adaptive.autocorrelation += AVERAGING * (autocorrelation - adaptive.autocorrelation);
+        adaptive.since += 1;
+        if adaptive.since < EVERY {
             return;
         }
-        found.since = 0;
+        adaptive.since = 0;
         // Correlations decay geometrically: twice the sweeps square them.
-        if found.memory > SLOW && self.sweeps < MOST {
+        if adaptive.autocorrelation > SLOW && self.sweeps < MOST {
             self.sweeps *= 2;
-            found.memory *= found.memory;
-        } else if found.memory < QUICK && self.sweeps > 1 {
+            adaptive.autocorrelation *= adaptive.autocorrelation;
+        } else if adaptive.autocorrelation < QUICK && self.sweeps > 1 {
             self.sweeps /= 2;
-            found.memory = found.memory.max(0.0).sqrt();
+            adaptive.autocorrelation = adaptive.autocorrelation.max(0.0).sqrt();
         }
     }
 
-    /// For the metrics, where the number is found.
+    /// Numbers for the metrics, if adaptive.
     pub(super) fn metrics(&self) -> Vec<(&'static str, f64)> {
-        self.found.as_ref().map_or_else(Vec::new, |found| {
-            vec![("sweeps", self.sweeps as f64), ("autocorrelation", found.memory)]
+        self.adaptive.as_ref().map_or_else(Vec::new, |adaptive| {
+            vec![("sweeps", self.sweeps as f64), ("autocorrelation", adaptive.autocorrelation)]
         })
     }
 
     pub(super) fn save(&self, archive: &mut Archive) {
-        if let Some(found) = &self.found {
-            archive.put_u64s("pace", &[self.sweeps as u64, found.since]);
-            archive.put_f64s("memory", &[found.memory]);
+        if let Some(adaptive) = &self.adaptive {
+            archive.put_u64s("pace", &[self.sweeps as u64, adaptive.since]);
+            archive.put_f64s("memory", &[adaptive.autocorrelation]);
         }
     }
 
     pub(super) fn load(&mut self, archive: &Archive) -> Result<()> {
-        if let Some(found) = &mut self.found {
-            let (pace, memory) = (archive.u64s("pace")?, archive.f64s("memory")?);
-            if let ([sweeps, since], [memory]) = (&pace[..], &memory[..]) {
+        if let Some(adaptive) = &mut self.adaptive {
+            let (counters, average) = (archive.u64s("pace")?, archive.f64s("memory")?);
+            if let ([sweeps, since], [autocorrelation]) = (&counters[..], &average[..]) {
                 self.sweeps = (*sweeps as usize).clamp(1, MOST);
-                (found.since, found.memory) = (*since, *memory);
+                (adaptive.since, adaptive.autocorrelation) = (*since, *autocorrelation);
             }
         }
         Ok(())
     }
 }
 
-/// The autocorrelation of the visible units between two states of the same chains,
-/// $r = 1 - P(x\ne x')/P(x\ne y)$, y being independent of x with the means of `moments`, pooled over the discrete
-/// units. Nothing where there are none, or where they are frozen.
+/// The autocorrelation of the visible units between two states of the same chains, $r = 1 - P(x\ne x')/P(x\ne y)$, y
+/// being independent of x with the means of `moments`, pooled over the discrete units. `None` where there are none, or
+/// where they never change.
 pub(super) fn autocorrelation<T: Real>(
     machine: &Machine<T>,
     before: &States<T>,
@@ -132,13 +132,13 @@ mod tests {
     use super::*;
     use crate::Kind;
 
-    /// Chains that keep r of themselves in one sweep, and r^k in k.
+    /// Chains with the autocorrelation r over one sweep, and r^k over k.
     fn settle(r: f64) -> usize {
-        let mut pace = Pace::new(None);
+        let mut count = SweepCount::new(None);
         for _ in 0..100 * EVERY {
-            pace.see(r.powi(pace.sweeps() as i32));
+            count.record(r.powi(count.sweeps() as i32));
         }
-        pace.sweeps()
+        count.sweeps()
     }
 
     #[test]
@@ -148,18 +148,18 @@ mod tests {
 
     #[test]
     fn sweeps_are_taken_back() {
-        let mut pace = Pace::new(None);
-        (0..20 * EVERY).for_each(|_| pace.see(0.999));
-        assert_eq!(pace.sweeps(), MOST);
-        (0..20 * EVERY).for_each(|_| pace.see(0.1));
-        assert_eq!(pace.sweeps(), 1);
+        let mut count = SweepCount::new(None);
+        (0..20 * EVERY).for_each(|_| count.record(0.999));
+        assert_eq!(count.sweeps(), MOST);
+        (0..20 * EVERY).for_each(|_| count.record(0.1));
+        assert_eq!(count.sweeps(), 1);
     }
 
     #[test]
     fn a_given_number_stays() {
-        let mut pace = Pace::new(Some(3));
-        (0..10 * EVERY).for_each(|_| pace.see(0.999));
-        assert_eq!((pace.sweeps(), pace.first(7)), (3, 21));
+        let mut count = SweepCount::new(Some(3));
+        (0..10 * EVERY).for_each(|_| count.record(0.999));
+        assert_eq!((count.sweeps(), count.first_sweep(7)), (3, 21));
     }
 
     #[test]

@@ -39,19 +39,20 @@ pub(crate) fn mean_var(x: &[f64]) -> (f64, f64) {
     (mean, var)
 }
 
-/// Systematic resampling: `n` indices, index i about n·w_i times, with a single uniform number `u`.
-pub(crate) fn systematic(log_w: &[f64], n: usize, u: f64) -> Vec<usize> {
-    let w = normalised(log_w);
-    let (mut out, mut i, mut sum) = (Vec::with_capacity(n), 0, w[0]);
-    for k in 0..n {
-        let at = (k as f64 + u) / n as f64;
-        while sum < at && i + 1 < w.len() {
-            i += 1;
-            sum += w[i];
+/// Systematic resampling: `n` rows from weights that sum to one. One uniform number `u` shifts an evenly spaced grid over
+/// the cumulative weights, so that row i is taken ⌊n·w_i⌋ or ⌈n·w_i⌉ times.
+pub(crate) fn systematic(wts: &[f64], n: usize, u: f64) -> Vec<usize> {
+    let (mut rows, mut sum) = (Vec::with_capacity(n), 0.0);
+    for (r, wt) in wts.iter().enumerate() {
+        sum += wt * n as f64;
+        while rows.len() < n && u + (rows.len() as f64) < sum {
+            rows.push(r);
         }
-        out.push(i);
     }
-    out
+    // Rounding may leave the last grid point beyond the sum.
+    let last = rows.last().copied().unwrap_or(0);
+    rows.resize(n, last);
+    rows
 }
 
 #[cfg(test)]
@@ -71,6 +72,18 @@ mod tests {
     #[test]
     fn resampling_follows_the_weights() {
         let log_w = [0.0, 3f64.ln(), f64::NEG_INFINITY, 4f64.ln()];
-        assert_eq!(systematic(&log_w, 8, 0.5), [0, 1, 1, 1, 3, 3, 3, 3]);
+        assert_eq!(systematic(&normalised(&log_w), 8, 0.5), [0, 1, 1, 1, 3, 3, 3, 3]);
+    }
+
+    #[test]
+    fn resampling_keeps_rows_in_proportion() {
+        let wts = [0.5, 0.0, 0.26, 0.24];
+        for k in 1..100 {
+            let rows = systematic(&wts, 4, f64::from(k) / 100.0);
+            let count = |r: usize| rows.iter().filter(|&&x| x == r).count();
+            assert_eq!((rows.len(), count(0), count(1)), (4, 2, 0));
+            assert!((1..=2).contains(&count(2)) && count(3) <= 1, "{rows:?}");
+        }
+        assert_eq!(systematic(&[0.0, 1.0], 2, 1.0 - 1e-16), [1, 1]);
     }
 }

@@ -1,9 +1,10 @@
-//! Own parts of a run against the built-in ones that they imitate: step rule, rate, estimator, penalty, processes.
+//! Custom components of a run against the built-in ones that they imitate: step rule, rate, estimator, penalty,
+//! processes.
 
 use harmonium::estimate::{Context, Estimator, Info};
 use harmonium::train::{
-    Data, Form, Gradient, Hooks, Init, Optimiser, Regulariser, Schedule, Share, StepRule, TrainParams,
-    Trainer,
+    Coordinates, Data, Gradient, Hooks, Init, Optimiser, Regulariser, Schedule, Share, StepRule,
+    TrainParams, Trainer,
 };
 use harmonium::{Archive, Batch, Bits, Kind, Layer, Machine, Parameters, Phase, Real, Result};
 use std::sync::{Barrier, Mutex};
@@ -26,7 +27,7 @@ fn data<T: Real>(machine: &Machine<T>, rows: std::ops::Range<usize>) -> Data<T> 
     Data::new(machine.data(vec![Batch::Bits(bits)]).unwrap())
 }
 
-fn params(estimator: Estimator, form: Form, optimiser: Optimiser) -> TrainParams {
+fn params(estimator: Estimator, form: Coordinates, optimiser: Optimiser) -> TrainParams {
     TrainParams {
         seed: Some(1),
         estimator: Some(estimator),
@@ -96,9 +97,9 @@ fn rules_agree<T: Real>() {
         let data = data(&machine, 0..50);
         let penalties = Regulariser { l1: 1e-3, l2: 1e-2, ..Regulariser::default() };
         for (form, regulariser) in [
-            (Form::Plain, Regulariser::default()),
-            (Form::Centred, penalties),
-            (Form::Standardised, Regulariser::default()),
+            (Coordinates::Plain, Regulariser::default()),
+            (Coordinates::Centred, penalties),
+            (Coordinates::Standardised, Regulariser::default()),
         ] {
             let with = |optimiser, hooks| {
                 let pcd = Estimator::Pcd { sweeps: Some(1), chains: Some(30) };
@@ -107,7 +108,7 @@ fn rules_agree<T: Real>() {
             };
             let built_in = with(Optimiser::Sgd, Hooks::default());
             assert_ne!(built_in, machine);
-            // The optimiser of the plan is replaced, whatever memory it would have.
+            // The optimiser of the plan is replaced, whatever its state.
             for optimiser in [Optimiser::Sgd, Optimiser::ADAM] {
                 assert_eq!(with(optimiser, Hooks::default().step_rule(ascend::<T>)), built_in);
             }
@@ -119,16 +120,16 @@ fn rules_agree<T: Real>() {
 
 /// To the last bit, averages included, in all coordinates.
 #[test]
-fn own_step_rules_are_those_they_imitate() {
+fn custom_step_rules_match_the_built_in_ones() {
     rules_agree::<f32>();
     rules_agree::<f64>();
 }
 
 #[test]
-fn an_own_rate_is_a_schedule() {
+fn a_custom_rate_acts_as_a_schedule() {
     let machine = machine::<f32>(6, 5);
     let data = data(&machine, 0..50);
-    let params = params(Estimator::Exact, Form::Centred, Optimiser::Sgd);
+    let params = params(Estimator::Exact, Coordinates::Centred, Optimiser::Sgd);
     let linear = |update: u64| 0.05 * (1.0 - (update - 1) as f64 / 30.0);
     let built_in = run(&machine, &data, &params, Hooks::default()).0;
     let constant = TrainParams { schedule: Some(Schedule::Constant), rate: Some(7.0), ..params };
@@ -145,12 +146,12 @@ fn enumerate(context: &Context<'_, f64>, out: &mut Phase<f64>) -> Result<Info> {
 }
 
 #[test]
-fn an_own_estimator_with_exact_moments_is_the_exact_one() {
+fn a_custom_estimator_with_exact_moments_matches_the_exact_one() {
     let machine = machine::<f64>(6, 5);
     let x = bits(0..50, 6);
     let trained = |own: bool| {
         let mut trained = machine.clone();
-        let params = params(Estimator::Exact, Form::Centred, Optimiser::ADAM);
+        let params = params(Estimator::Exact, Coordinates::Centred, Optimiser::ADAM);
         let task = trained.train(&x).params(params);
         let task = if own { task.estimator_with(enumerate) } else { task };
         task.run().unwrap();
@@ -166,7 +167,7 @@ fn a_gradient_can_be_seen_and_added_to() {
     let data = data(&machine, 0..50);
     let wts = (0..50).map(|r| f64::from(1 + r % 3)).collect();
     let data = data.with_weights(wts).unwrap();
-    let params = params(Estimator::Exact, Form::Plain, Optimiser::Sgd);
+    let params = params(Estimator::Exact, Coordinates::Plain, Optimiser::Sgd);
     let l2 = |gradient: &mut Gradient<f64>, machine: &Machine<f64>| {
         let mut pull = machine.zero_parameters();
         pull.couplings[0].assign(machine.couplings()[0].w());
@@ -209,7 +210,7 @@ fn processes_share_the_work_of_a_gradient() {
         part.with_weights(wts(rows)).unwrap()
     });
     let params = |rows: usize| {
-        let params = params(Estimator::Exact, Form::Plain, Optimiser::ADAM);
+        let params = params(Estimator::Exact, Coordinates::Plain, Optimiser::ADAM);
         TrainParams { batch: Some(rows), average: Some(0), ..params }
     };
     let alone = run(&machine, &all, &params(50), Hooks::default()).0;
@@ -255,7 +256,7 @@ fn a_resumed_run_is_given_its_parts_again() {
     let machine = machine::<f32>(70, 80);
     let data = data(&machine, 0..50);
     let pcd = Estimator::Pcd { sweeps: Some(1), chains: Some(30) };
-    let params = params(pcd, Form::Centred, Optimiser::Sgd);
+    let params = params(pcd, Coordinates::Centred, Optimiser::Sgd);
     let hooks = || Hooks::default().step_rule(momentum()).rate(|update| 0.05 / update as f64);
     let (_, whole) = run(&machine, &data, &params, hooks());
     let plan = params.plan(&machine, &data).unwrap();
