@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use super::dice::Dice;
-use crate::table::numbered;
+use super::random::Random;
+use crate::schema::numbered;
 use crate::{BitMatrix, Column, Kind, Labels, Result, Schema, Table, Values};
 
 const NAMES: [&str; 3] = ["disc", "square", "triangle"];
 
 /// One shape per row, of random size and place, wholly inside the image; its name is the label.
 pub(super) fn shapes(height: usize, width: usize, rows: usize, seed: u64) -> Result<Table> {
-    let mut dice = Dice::new(seed, "shapes");
+    let mut random = Random::new(seed, "shapes");
     let categories: Arc<[String]> = NAMES.map(str::to_owned).into();
     let mut columns = numbered("v", height * width, Kind::Binary);
     columns.push(Column::new("label", Kind::Label).with_categories(categories.clone()));
@@ -20,11 +20,11 @@ pub(super) fn shapes(height: usize, width: usize, rows: usize, seed: u64) -> Res
     let mut codes = Vec::with_capacity(rows);
     let side = height.min(width) as f64;
     for row in 0..rows {
-        let shape = dice.below(NAMES.len());
+        let shape = random.below(NAMES.len());
         // Half the shape's extent: an eighth to a quarter of the image.
-        let r = side * (0.125 + 0.125 * dice.uniform());
-        let cy = r + (height as f64 - 2.0 * r) * dice.uniform();
-        let cx = r + (width as f64 - 2.0 * r) * dice.uniform();
+        let r = side * (0.125 + 0.125 * random.uniform());
+        let cy = r + (height as f64 - 2.0 * r) * random.uniform();
+        let cx = r + (width as f64 - 2.0 * r) * random.uniform();
         codes.push(shape as u32);
         for y in 0..height {
             for x in 0..width {

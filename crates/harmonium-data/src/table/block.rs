@@ -1,6 +1,7 @@
 //! All columns of one kind as one matrix.
 
-use super::{BitMatrix, Kind, Matrix};
+use super::{BitMatrix, Matrix};
+use crate::Kind;
 
 /// The values of a [`Block`], one column per column of the table.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,12 +1,12 @@
 //! From cells and a schema to a table: every entry is checked against the kind of its column.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::{BitMatrix, Block, Ignored, Labels, Table, TextColumn, Values};
-use crate::cells::{Cell, Cells, is_gap, is_missing, lenient_number};
-use crate::schema::order::truth;
-use crate::{Column, Error, Kind, Result, Schema};
+use crate::cells::{Cell, Cells};
+use crate::words::{is_gap, is_missing, lenient_number, truth};
+use crate::{Column, Error, Kind, Overrides, Result, Schema};
 
 /// Builds the table that `schema` describes from the columns of `grid` with the same names.
 ///
@@ -47,6 +47,27 @@ pub(crate) fn build(grid: &dyn Cells, schema: &Arc<Schema>, seed: u64) -> Result
         }
     }
     Ok(table)
+}
+
+/// Fails when the grid has a column that `schema` does not have, unless `overrides` ignores it.
+pub(crate) fn check_known(cells: &dyn Cells, schema: &Schema, overrides: &Overrides) -> Result<()> {
+    let known: HashSet<&str> = schema.columns.iter().map(|column| column.name.as_str()).collect();
+    let ignored = |name: &str| overrides.rule(name).and_then(|rule| rule.kind) == Some(Kind::Ignore);
+    let label = cells.uniform();
+    for (col, name) in cells.names().iter().enumerate() {
+        // Labels that come with an array may be superfluous.
+        let extra_label = label > 0 && col >= label;
+        if !known.contains(name.as_str()) && !ignored(name) && !extra_label {
+            let what =
+                format!("this column is not among the {} that are expected", schema.columns.len());
+            return Err(Error::schema(
+                &cells.place().clone().column(name),
+                what,
+                "remove the column, or mark it \"ignore\" in a schema",
+            ));
+        }
+    }
+    Ok(())
 }
 
 struct Builder<'a> {

@@ -3,7 +3,6 @@
 mod bits;
 mod block;
 pub(crate) mod build;
-mod column;
 mod matrix;
 mod rows;
 mod text;
@@ -13,12 +12,11 @@ use std::sync::Arc;
 
 pub use bits::BitMatrix;
 pub use block::{Block, Values};
-pub(crate) use column::numbered;
-pub use column::{Column, Kind};
-pub use matrix::Matrix;
+pub use matrix::{Matrix, NumberArray};
 pub use text::{Ignored, Labels, TextColumn};
 
-use crate::{Error, Place, Result, Schema};
+use crate::schema::numbered;
+use crate::{Error, Kind, Place, Result, Schema};
 
 /// Rows of typed columns.
 ///

@@ -4,7 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::{Binarize, CellFormat, Transform};
+use super::{Binarize, Transform};
+use crate::CellFormat;
 
 /// What the entries of a column mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
