@@ -93,5 +93,5 @@ pub use reweight::identity_weights;
 pub use schema::{Binarize, Column, Curve, Finding, Group, Kind, Overrides, Reason, Schema, Transform};
 pub use split::{Dataset, Split};
 pub use stream::RowBlocks;
-pub use table::{BitMatrix, Block, Ignored, Labels, Matrix, NumberArray, Table, TextColumn, Values};
+pub use table::{Bits, Block, Ignored, Labels, Matrix, NumberArray, Table, TextColumn, Values};
 pub use write::{csv_to, npz_bytes, replace_file, write_csv, write_fasta, write_npy, write_npz};

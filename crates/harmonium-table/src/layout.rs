@@ -5,7 +5,7 @@ use crate::{Error, Result};
 use harmonium::train::Data;
 use harmonium::units::Form;
 use harmonium::{Batch, Bits, Kind, Layer, Machine, Role, States};
-use harmonium_data::{self as hd, BitMatrix, Block, Column, Schema, Table, Transform, Values};
+use harmonium_data::{self as hd, Block, Column, Schema, Table, Transform, Values};
 use ndarray::Array2;
 use std::sync::Arc;
 
@@ -149,7 +149,7 @@ impl Layout {
         let rows = table.rows();
         let mut taken = Vec::new();
         for (block, &l) in table.blocks_mut().iter_mut().zip(&self.layers) {
-            let empty = Values::Bits(BitMatrix::zeros(0, 0));
+            let empty = Values::Bits(hd::Bits::zeros(0, 0));
             let values = std::mem::replace(&mut block.values, empty);
             taken.push((l, take(values, rows, &transforms(&self.schema, &block.columns))));
         }
@@ -370,7 +370,7 @@ fn values(layer: &Layer, batch: &Batch<f32>, maps: &[Option<Transform>]) -> Valu
     let (rows, cols) = (batch.rows(), layer.len());
     match batch {
         Batch::Bits(bits) => {
-            let mut out = BitMatrix::zeros(rows, cols);
+            let mut out = hd::Bits::zeros(rows, cols);
             for r in 0..rows {
                 (0..cols).filter(|&j| bits.get(r, j)).for_each(|j| out.set(r, j, true));
             }

@@ -7,7 +7,7 @@ use flate2::read::GzDecoder;
 
 use crate::schema::numbered;
 use crate::split::{Dataset, Split};
-use crate::{BitMatrix, Column, Error, Kind, Labels, Place, Result, Schema, Table, Values};
+use crate::{Bits, Column, Error, Kind, Labels, Place, Result, Schema, Table, Values};
 
 const DIGITS: &[u8] = include_bytes!("../../data/digits.gz");
 const DIGITS_ROWS: usize = 1797;
@@ -51,7 +51,7 @@ pub fn mnist() -> Result<Dataset> {
     let part = |first: usize, end: usize| {
         let codes = labels[first..end].iter().copied();
         let mut table = labelled(Kind::Binary, [28, 28], codes);
-        let mut bits = BitMatrix::zeros(end - first, 784);
+        let mut bits = Bits::zeros(end - first, 784);
         let rows = images[first * BYTES..end * BYTES].chunks_exact(BYTES);
         for (row, packed) in rows.enumerate() {
             for (word, bytes) in bits.row_mut(row).iter_mut().zip(packed.chunks(8)) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::random::Random;
 use crate::schema::numbered;
-use crate::{BitMatrix, Column, Kind, Labels, Result, Schema, Table, Values};
+use crate::{Bits, Column, Kind, Labels, Result, Schema, Table, Values};
 
 const NAMES: [&str; 3] = ["disc", "square", "triangle"];
 
@@ -16,7 +16,7 @@ pub(super) fn shapes(height: usize, width: usize, rows: usize, seed: u64) -> Res
     columns.push(Column::new("label", Kind::Label).with_categories(categories.clone()));
     let label = columns.len() - 1;
     let schema = Schema { columns, shape: Some([height, width]) };
-    let mut bits = BitMatrix::zeros(rows, height * width);
+    let mut bits = Bits::zeros(rows, height * width);
     let mut codes = Vec::with_capacity(rows);
     let side = height.min(width) as f64;
     for row in 0..rows {

@@ -1,7 +1,7 @@
 //! Spins in equilibrium: the square-lattice Ising model, and the Curie–Weiss model sampled exactly.
 
 use super::random::Random;
-use crate::{BitMatrix, Kind, Result, Table};
+use crate::{Bits, Kind, Result, Table};
 
 /// Sweeps before the first row, and between rows. Each is a heat-bath sweep and a number of Wolff clusters:
 /// the first is quick far from criticality, the second at it.
@@ -12,7 +12,7 @@ const BETWEEN: usize = 3;
 pub(super) fn ising(height: usize, width: usize, beta: f64, rows: usize, seed: u64) -> Result<Table> {
     let mut lattice = Lattice::new(height, width, beta, seed);
     lattice.burn_in();
-    let mut bits = BitMatrix::zeros(rows, height * width);
+    let mut bits = Bits::zeros(rows, height * width);
     for row in 0..rows {
         for _ in 0..BETWEEN {
             lattice.sweep();
@@ -112,7 +112,7 @@ pub(super) fn curie_weiss(spins: usize, beta: f64, rows: usize, seed: u64) -> Re
     let cumulative = Random::cumulative(&log_weights);
     let mut random = Random::new(seed, "curie-weiss");
     let mut sites: Vec<usize> = (0..spins).collect();
-    let mut bits = BitMatrix::zeros(rows, spins);
+    let mut bits = Bits::zeros(rows, spins);
     for row in 0..rows {
         let ups = random.pick(&cumulative);
         for k in 0..ups {

@@ -1,7 +1,7 @@
 //! A random RBM as teacher, whose parameters can be compared with those of a student.
 
 use super::random::Random;
-use crate::{BitMatrix, Kind, Result, Table};
+use crate::{Bits, Kind, Result, Table};
 
 /// Up to so many hidden units the states of the hidden layer are enumerated and rows are exact.
 const ENUMERATED: usize = 16;
@@ -70,7 +70,7 @@ impl Teacher {
     /// `rows` visible states.
     pub fn sample(&self, rows: usize, seed: u64) -> Result<Table> {
         let mut random = Random::new(seed, "teacher rows");
-        let mut bits = BitMatrix::zeros(rows, self.visible);
+        let mut bits = Bits::zeros(rows, self.visible);
         if self.hidden <= ENUMERATED {
             let cumulative = Random::cumulative(&self.hidden_log_weights());
             for row in 0..rows {

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::{BitMatrix, Block, Ignored, Labels, Table, TextColumn, Values};
+use super::{Bits, Block, Ignored, Labels, Table, TextColumn, Values};
 use crate::cells::{Cell, Cells};
 use crate::words::{is_gap, is_missing, lenient_number, truth};
 use crate::{Column, Error, Kind, Overrides, Result, Schema};
@@ -96,7 +96,7 @@ impl Builder<'_> {
                 if cell == Cell::Missing {
                     block
                         .missing
-                        .get_or_insert_with(|| BitMatrix::zeros(rows, block.columns.len()))
+                        .get_or_insert_with(|| Bits::zeros(rows, block.columns.len()))
                         .set(row, to, true);
                     continue;
                 }

@@ -10,7 +10,7 @@ mod text;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-pub use bits::BitMatrix;
+pub use bits::Bits;
 pub use block::{Block, Values};
 pub use matrix::{Matrix, NumberArray};
 pub use text::{Ignored, Labels, TextColumn};
@@ -59,7 +59,7 @@ impl Table {
     }
 
     /// A table of binary (or, as `kind`, spin) columns named `v0, v1, …`.
-    pub fn from_bits(kind: Kind, bits: BitMatrix, shape: Option<[usize; 2]>) -> Result<Self> {
+    pub fn from_bits(kind: Kind, bits: Bits, shape: Option<[usize; 2]>) -> Result<Self> {
         if !matches!(kind, Kind::Binary | Kind::Spin) {
             return Err(Error::parameter("kind", kind, "binary or spin"));
         }
@@ -150,7 +150,7 @@ impl Table {
 
     /// Number of missing entries, over all blocks.
     pub fn missing(&self) -> usize {
-        self.blocks.iter().filter_map(|block| block.missing.as_ref()).map(BitMatrix::count_ones).sum()
+        self.blocks.iter().filter_map(|block| block.missing.as_ref()).map(Bits::count_ones).sum()
     }
 
     /// Where each column of the schema is kept.
