@@ -81,7 +81,7 @@ pub use embedded::{DIGITS_THRESHOLD, digits, mnist};
 pub use error::{Error, Place, Result, nearest};
 pub use format::CellFormat;
 pub use generate::{Generator, Teacher};
-pub use load::{describe, load, load_all, load_like, read_bytes, read_columns, read_csv, read_weights};
+pub use load::{describe, load, load_all, load_like, read_bytes, read_columns, read_csv};
 pub use name::{DataName, Entry, Format, Source, catalogue};
 pub use options::ReadOptions;
 pub use panics::{catch_panic, is_catching_panics};

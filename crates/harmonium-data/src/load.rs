@@ -1,7 +1,6 @@
 //! From a data name to a typed data set.
 
 use std::io::Read;
-use std::path::Path;
 use std::sync::Arc;
 
 use crate::cells::{Cell, Cells};
@@ -121,25 +120,6 @@ pub fn read_bytes(
 ) -> Result<Dataset> {
     let grids = read::from_bytes(bytes, format, part, options, &Place::new(format.name()))?;
     Ok(typed(grids, options)?.0)
-}
-
-/// Row weights from a text file with one number per line.
-pub fn read_weights(path: &Path) -> Result<Vec<f64>> {
-    let place = Place::file(path);
-    let text = std::fs::read_to_string(path).map_err(Error::io(&place, "read"))?;
-    let lines = text.lines().zip(1..);
-    lines
-        .filter(|(line, _)| !line.trim().is_empty())
-        .map(|(line, number)| match line.trim().parse::<f64>() {
-            Ok(weight) if weight >= 0.0 && weight.is_finite() => Ok(weight),
-            _ => Err(Error::Cell {
-                place: Box::new(place.clone().line(number)),
-                got: format!("{:?}", line.trim()),
-                expected: "a weight, 0 or more".into(),
-                hint: "write one number per line, one line per row of the table".into(),
-            }),
-        })
-        .collect()
 }
 
 /// Embedded and generated data, which come with their schema.

@@ -49,11 +49,6 @@ impl CellFormat {
         self.0 == Notation::Plain
     }
 
-    /// Whether the numbers are dates or times: days since 1970-01-01, or seconds where hours are written.
-    pub fn is_moment(&self) -> bool {
-        matches!(self.0, Notation::Moment(_))
-    }
-
     /// Whether a plain number reads as itself.
     pub(crate) fn reads_plain(&self) -> bool {
         self.is_plain() || *self == Self::WHOLE

@@ -112,12 +112,6 @@ impl Column {
         self.categories = categories;
         self
     }
-
-    /// The same column with its numbers written in this form.
-    pub fn with_format(mut self, format: CellFormat) -> Self {
-        self.format = format;
-        self
-    }
 }
 
 /// Columns `stem0, stem1, …` of one kind.
