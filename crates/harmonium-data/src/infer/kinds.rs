@@ -20,13 +20,11 @@
 //! learns these, given 3 rows per level, and never produces a value that is not among them. Levels that begin with 0 and
 //! 1 stay counts: the number of children, visits or failures could have been one higher.
 
-use super::profile::{MANY, Profile};
+use super::profile::{MANY, MAX_CATEGORIES, Profile, are_levels};
 use crate::{Kind, Reason};
 
 /// More distinct words than this are identifiers, unless the schema says otherwise.
 const MAX_WORDS: usize = 256;
-/// Most distinct whole numbers that can be the levels of a categorical column.
-const MAX_LEVELS: usize = 10;
 /// Fewest equal entries that make a constant column; two may be equal by chance.
 const CONSTANT: usize = 3;
 /// Upper limits for the largest and for the smallest value of a count column.
@@ -79,7 +77,7 @@ fn numbers(profile: &Profile, identifies: bool, year: bool) -> (Kind, Reason) {
     let series = &profile.series;
     let differ = match profile.numbers {
         n if n < 10 => profile.distinct() == n,
-        n => 2 * profile.distinct() > n || profile.distinct() > super::profile::MAX_CATEGORIES,
+        n => 2 * profile.distinct() > n || profile.distinct() > MAX_CATEGORIES,
     };
     if identifies && differ && profile.numbers >= 2 {
         return (Kind::Ignore, Reason::Identifier);
@@ -100,11 +98,6 @@ fn numbers(profile: &Profile, identifies: bool, year: bool) -> (Kind, Reason) {
         true => (Kind::Count, Reason::SmallCounts),
         false => (Kind::Real, Reason::WholeMeasure),
     }
-}
-
-/// Whether so many distinct values in so many entries are levels of a scale.
-pub(crate) fn are_levels(distinct: usize, entries: usize) -> bool {
-    distinct <= MAX_LEVELS && entries >= 3 * distinct
 }
 
 /// The kind of numbers in an array, or in many columns that differ in their number: one kind for all of them.

@@ -15,6 +15,14 @@ pub(crate) const MAX_CATEGORIES: usize = 65_536;
 /// Most distinct numbers that are remembered of a column.
 pub(crate) const MANY: usize = 65;
 
+/// Most distinct values that can be the levels of a categorical column.
+const MAX_LEVELS: usize = 10;
+
+/// Whether so many distinct values in so many entries are levels of a scale.
+pub(crate) fn are_levels(distinct: usize, entries: usize) -> bool {
+    distinct <= MAX_LEVELS && entries >= 3 * distinct
+}
+
 /// A summary of the values of one column, or of several that mean the same thing.
 #[derive(Clone, Debug)]
 pub(crate) struct Profile {
@@ -245,7 +253,7 @@ impl Profile {
         }
         let found = guess(&words, commas)?;
         // A dose of 10 mg or 20 mg is a category.
-        let levels = found.reason == Reason::Unit && super::kinds::are_levels(words.len(), self.texts);
+        let levels = found.reason == Reason::Unit && are_levels(words.len(), self.texts);
         (!levels).then_some(found)
     }
 
