@@ -1,4 +1,4 @@
-//! The sampler under the microscope: every decision, and χ² of 10^8 draws.
+//! The sampler in detail: every decision, and χ² of 10^8 draws.
 
 use harmonium_kernels::bench_support::check_every_decision;
 use harmonium_kernels::{Key, Real, bits};

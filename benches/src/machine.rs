@@ -1,4 +1,4 @@
-//! The limits of this machine that the kernels run into.
+//! The limits of this computer that bound the kernels.
 
 use crate::measure::{Clock, median, on_threads};
 use harmonium_kernels::bench_support::{CacheLine, dependent_chain, load_and_add, store};

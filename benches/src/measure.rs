@@ -27,7 +27,7 @@ pub fn medians(alternatives: &mut [Alternative<'_>], budget: Duration) -> Vec<f6
 pub struct Times {
     /// The middle one.
     pub median: f64,
-    /// The fastest one: what an undisturbed machine does.
+    /// The fastest one: that of an undisturbed computer.
     pub fastest: f64,
 }
 
@@ -49,7 +49,7 @@ pub fn times(alternatives: &mut [Alternative<'_>], budget: Duration) -> Vec<Time
 }
 
 /// Time spent: on one thread the processor time of the thread, which other programs on the machine do not
-/// lengthen; on several, the time on the wall.
+/// lengthen; on several, the wall-clock time.
 pub struct Clock {
     wall: Instant,
     on_cpu: Option<Duration>,

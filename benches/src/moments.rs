@@ -1,4 +1,4 @@
-//! ⟨v hᵀ⟩ of bits and means (rounded means as the sampler makes them) against SGEMM, and the cost of taking over new weights.
+//! ⟨v hᵀ⟩ of bits and means (rounded means as the sampler makes them) against SGEMM, and the cost of rounding new weights.
 
 use crate::data::{Source, dense};
 use crate::measure::{Alternative, Times, on_threads, times};

@@ -15,7 +15,7 @@ const VISIBLE: usize = 784;
 const HIDDEN: usize = 500;
 const BATCH: usize = 500;
 const ROWS: usize = 10_000;
-/// Updates of a turn: a run makes them one after the other, with the caches as the last one left them.
+/// Updates that are timed together: they follow each other as in a run, with the caches as the last one left them.
 const TURN: usize = 20;
 /// Learning rate.
 pub const RATE: f32 = 0.01;
@@ -134,7 +134,7 @@ impl Problem {
     /// The usual size of an RBM on digits, with rows of independent bits.
     ///
     /// # Panics
-    /// If the library refuses its data.
+    /// If the library rejects its data.
     #[expect(clippy::new_without_default, reason = "it has work to do")]
     pub fn new() -> Self {
         let words = Source::new(5).bits(ROWS, VISIBLE, 0.15);
@@ -149,7 +149,7 @@ impl Problem {
     /// what an update costs beside its products.
     ///
     /// # Panics
-    /// If the library refuses its data.
+    /// If the library rejects its data.
     pub fn small(values: bool) -> Self {
         let (rows, visible, hidden) = (1797, 64, 100);
         let mut source = Source::new(5);
@@ -166,11 +166,11 @@ impl Problem {
         Self { words, machine, data, batch: 10 }
     }
 
-    /// A run of the library's trainer: PCD-1, all else but the rate as it chooses, no evaluations. `plain`
-    /// takes away what it does beyond the textbook: centred gradients and averaged parameters.
+    /// A run of the library's trainer: PCD-1 with the given rate, other settings by default, no evaluations. `plain`
+    /// switches off what it does beyond the textbook: centred gradients and averaged parameters.
     ///
     /// # Panics
-    /// If the library refuses its settings.
+    /// If the library rejects its settings.
     pub fn trainer(&self, plain: bool) -> Trainer<'_, f32> {
         let params = TrainParams {
             seed: Some(1),

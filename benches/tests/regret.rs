@@ -1,7 +1,7 @@
 //! A small version of the regret matrix: students with default settings come as near to exact teachers as rows allow.
 
 use harmonium::train::TrainParams;
-use harmonium_benches::regret::{Amount, Architecture, Lesson, few_cells, train};
+use harmonium_benches::regret::{Amount, Architecture, Problem, few_cells, train};
 
 /// Rows are few, so that the length of most runs is chosen by cross-validation, as it is for most tables. Fresh rows are
 /// many: a regret of some hundredths has a standard error of about a tenth of the bound.
@@ -17,17 +17,17 @@ const SHORT: u64 = 200;
 fn students_come_near_their_teachers() {
     let mut failures = Vec::new();
     for cell in few_cells() {
-        let lesson = Lesson::new(cell, &AMOUNT).unwrap();
+        let problem = Problem::new(cell, &AMOUNT).unwrap();
         let mut check = |updates: Option<u64>| {
             let params = TrainParams { seed: Some(AMOUNT.seed), updates, ..TrainParams::default() };
-            let trained = train(&lesson.blank, &lesson.rows, params, None).unwrap();
-            let (lost, bound) = (lesson.regret(&trained.machine).unwrap(), lesson.bound());
+            let trained = train(&problem.blank, &problem.rows, params, None).unwrap();
+            let (lost, bound) = (problem.regret(&trained.machine).unwrap(), problem.bound());
             let line = format!(
                 "{cell}: {:.4} ± {:.4}, bound {bound:.4}, start {:.4}, {} updates of {} in {:.1} s",
-                lost.mean, lost.se, lesson.start, trained.updates, trained.estimator, trained.seconds
+                lost.mean, lost.se, problem.start, trained.updates, trained.estimator, trained.seconds
             );
             // The start must be above the bound: else there is nothing to learn.
-            if !(lost.mean <= bound && lesson.start > bound) {
+            if !(lost.mean <= bound && problem.start > bound) {
                 failures.push(line);
             }
             trained.estimator

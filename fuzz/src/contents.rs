@@ -1,4 +1,4 @@
-//! How much files hold when they are unpacked, counted piece by piece: nothing that a header claims is believed.
+//! How much files hold when they are unpacked, counted piece by piece: headers are not trusted.
 
 use flate2::read::ZlibDecoder;
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
@@ -6,7 +6,7 @@ use parquet::data_type::DataType;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use std::io::{Cursor, Read, Write};
 
-/// Length of a stream, up to where it breaks.
+/// Length of a stream, up to its first error.
 fn length(mut stream: impl Read) -> usize {
     let (mut piece, mut sum) = ([0; 4096], 0);
     while let Ok(n @ 1..) = stream.read(&mut piece) {
@@ -44,7 +44,7 @@ pub(crate) fn hdf5(bytes: &[u8]) -> usize {
         let sets = file.dataset_names();
         Ok(sets.iter().filter_map(|name| file.dataset(name).ok()).map(|set| chunks(&set)).sum())
     };
-    harmonium_data::shielded(count).and_then(Result::ok).unwrap_or(0)
+    harmonium_data::catch_panic(count).and_then(Result::ok).unwrap_or(0)
 }
 
 fn chunks(set: &rust_hdf5::H5Dataset) -> usize {
@@ -66,7 +66,7 @@ fn chunks(set: &rust_hdf5::H5Dataset) -> usize {
 /// The entries of a Parquet file that can be decoded, eight bytes for each number.
 pub(crate) fn parquet(bytes: &[u8]) -> usize {
     let bytes = bytes::Bytes::copy_from_slice(bytes);
-    harmonium_data::shielded(|| {
+    harmonium_data::catch_panic(|| {
         let Ok(reader) = SerializedFileReader::new(bytes) else { return 0 };
         let groups = (0..reader.num_row_groups()).filter_map(|g| reader.get_row_group(g).ok());
         let columns = |g: Box<dyn parquet::file::reader::RowGroupReader + '_>| -> usize {
@@ -202,7 +202,7 @@ fn footer(bytes: &[u8]) -> [u8; 4] {
     [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]
 }
 
-/// The PNG with the checksums that its chunks should have: else a header that lies would never be believed.
+/// The PNG with the checksums that its chunks should have: else a wrong header would never be read.
 pub(crate) fn mended_png(bytes: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     let mut at = 8;

@@ -15,7 +15,7 @@ pub struct Target {
     /// What it does with bytes.
     pub call: fn(&[u8]),
     /// Length of what the bytes hold when they are unpacked, or of what they describe; found without the reader, and
-    /// without believing headers.
+    /// without trusting headers.
     pub contents: fn(&[u8]) -> usize,
     /// How many bytes it may allocate for each one of the input or of its contents, whichever are more.
     ///
@@ -63,11 +63,11 @@ pub const TARGETS: [Target; 16] = [
     packed("model_text", model_text, contents::adabm),
 ];
 
-/// Panics of libraries that readers catch make no noise; those that leave a reader are noticed all the same.
+/// Silences the messages of panics in libraries that readers catch; other panics still end the run.
 pub fn hush() {
     let told = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        if !harmonium_data::is_shielded() {
+        if !harmonium_data::is_catching_panics() {
             told(panic);
         }
     }));
@@ -167,7 +167,7 @@ pub fn schema(bytes: &[u8]) {
     }
 }
 
-/// The bytes with the checksum that they should have: else nothing behind it would ever be reached.
+/// The bytes with the right checksum: else nothing after it would ever be reached.
 fn mended(bytes: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     if let Some(at) = bytes.len().checked_sub(8) {
@@ -207,7 +207,7 @@ fn trained<'d>(machine: &Machine<f32>, data: &'d Data<f32>) -> Trainer<'d, f32> 
     Trainer::new(machine.clone(), plan, data).expect("a trainer")
 }
 
-/// Bytes as an archive from which a small run would go on.
+/// Bytes as a checkpoint from which a small run is resumed.
 pub fn checkpoint(bytes: &[u8]) {
     let _ = Archive::from_bytes(bytes);
     if let Ok(archive) = Archive::from_bytes(&mended(bytes)) {

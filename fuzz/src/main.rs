@@ -1,6 +1,6 @@
 //! `harmonium-fuzz [seconds] [target …]`: every target for a bounded time, on any toolchain.
 //!
-//! Coverage guides `cargo fuzz`, which needs nightly; this one changes seeds blindly, but always runs: it is what CI
+//! Coverage guides `cargo fuzz`, which needs nightly; this program changes seeds at random on any toolchain, and is what CI
 //! runs. A panic, or an allocation beyond the bound, which the allocator refuses, ends it with the input in a file.
 #![allow(clippy::print_stdout)] // Reporting is its job.
 
@@ -25,7 +25,7 @@ fn main() -> ExitCode {
     let seconds = args.first().and_then(|a| a.parse().ok()).unwrap_or(5.0);
     let wanted = |name: &str| args.len() < 2 || args[1..].iter().any(|a| a == name);
     hush();
-    // Telling of a panic takes memory, too.
+    // Reporting a panic takes memory, too.
     let tell = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         let _ = MEMORY.set_limit(usize::MAX);

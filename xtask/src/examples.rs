@@ -1,4 +1,4 @@
-//! `cargo xtask examples`: every example of the workspace runs and keeps its own promises.
+//! `cargo xtask examples`: every example of the workspace runs, with its assertions.
 
 use crate::step::{Outcome, cargo, root, run};
 use std::fs;

@@ -8,7 +8,7 @@ use std::process::Command;
 /// Features of the command line that are off by default, so that a newcomer's build is quick.
 pub(crate) const FEATURES: &str = "harmonium-cli/hdf5,harmonium-cli/parquet";
 
-/// The real programs, their plots and trackers left out; torch comes with gigabytes for graphics cards.
+/// The other programs, without their plotting and tracking packages; torch brings gigabytes for graphics cards.
 const PROGRAMS: [&[&str]; 2] = [
     &["numpy", "h5py", "torch", "tqdm", "pandas", "biopython", "matplotlib"],
     &["--no-deps", "rbms", "adabmDCA"],
@@ -20,7 +20,7 @@ pub(crate) fn check() -> Outcome {
     script(&python, "exchange.py")
 }
 
-/// Records the files of the real programs anew, and takes ours to them.
+/// Records the files of the other programs anew, and has them read ours.
 pub(crate) fn refresh() -> Outcome {
     let python = venv::python("exchange-programs", &PROGRAMS)?;
     script(&python, "exchange_refresh.py")

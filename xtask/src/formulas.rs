@@ -7,7 +7,7 @@ use crate::step::{Outcome, root};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Looks at every documentation comment of every Rust file in `crates/`.
+/// Checks every documentation comment of every Rust file in `crates/`.
 pub(crate) fn check() -> Outcome {
     let mut files = Vec::new();
     rust_files(&root().join("crates"), &mut files);

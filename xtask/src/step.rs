@@ -1,10 +1,10 @@
-//! What every topic needs: the workspace's root, running a command, steps with headers and times.
+//! Helpers of all topics: the workspace's root, running a command, steps with headers and times.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// An error is what the developer should read.
+/// The error is a message for the developer.
 pub(crate) type Outcome = Result<(), String>;
 
 /// The workspace's root directory.

@@ -25,7 +25,7 @@ pub(crate) fn python(name: &str, installs: &[&[&str]]) -> Result<PathBuf, String
     Ok(python)
 }
 
-/// A new environment. Debian's Python comes without the means to make one; where that is so, they are installed.
+/// A new environment; installs Debian's `python3-venv` where Python cannot make one without it.
 fn make(folder: &Path) -> Outcome {
     let make = || run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(folder));
     make().or_else(|_| {

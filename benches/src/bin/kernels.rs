@@ -5,7 +5,7 @@ use std::time::Duration;
 
 fn main() {
     let budget = Duration::from_millis(1500);
-    // A word limits the run to one part: `kernels pcd`.
+    // An argument limits the run to one part: `kernels pcd`.
     let only = std::env::args().nth(1);
     let wanted = |part: &str| only.as_deref().is_none_or(|only| only == part);
     if wanted("half-sweep") {

@@ -7,7 +7,7 @@ use harmonium::estimate::{Estimator, TapParams};
 use harmonium::train::TrainParams;
 use harmonium::{Kind, Machine};
 use harmonium_benches::regret::{
-    Amount, Architecture, Cell, Estimate, Lesson, Trained, cells, few_cells, teacher, train,
+    Amount, Architecture, Cell, Estimate, Problem, Trained, cells, few_cells, teacher, train,
 };
 
 /// Regret of students with default settings against exact teachers.
@@ -98,15 +98,15 @@ fn main() {
         for visible in [Kind::Binary, Kind::Potts { q: 3 }, Kind::Gaussian] {
             let (architecture, hidden) = (Architecture::Rbm, Some(Kind::Binary));
             let cell = Cell { architecture, visible, hidden, small: false };
-            with_lesson(cell, &args, &mut tally, |lesson, tally| estimators(lesson, &args, tally));
+            with_problem(cell, &args, &mut tally, |problem, tally| estimators(problem, &args, tally));
         }
     } else {
         let cells = if args.small { few_cells() } else { cells() };
         for cell in cells.into_iter().filter(|c| wanted(&c.to_string(), &args)) {
-            with_lesson(cell, &args, &mut tally, |lesson, tally| {
-                let name = lesson.cell.to_string();
+            with_problem(cell, &args, &mut tally, |problem, tally| {
+                let name = problem.cell.to_string();
                 one(
-                    lesson,
+                    problem,
                     Task { name: &name, estimator: None, promised: true, note: "" },
                     &args,
                     tally,
@@ -145,7 +145,7 @@ fn header(args: &Args) {
 }
 
 /// Draws the teacher and its rows, and hands them on; says so where there is no such teacher.
-fn with_lesson(cell: Cell, args: &Args, tally: &mut Tally, then: impl FnOnce(&Lesson, &mut Tally)) {
+fn with_problem(cell: Cell, args: &Args, tally: &mut Tally, then: impl FnOnce(&Problem, &mut Tally)) {
     if let Err(why) = teacher(&cell.blank(), args.strength, args.seed) {
         tally.skipped += 1;
         if !args.only_failing {
@@ -154,8 +154,8 @@ fn with_lesson(cell: Cell, args: &Args, tally: &mut Tally, then: impl FnOnce(&Le
         return;
     }
     let (rows, fresh, seed, strength) = (args.rows, args.fresh, args.seed, args.strength);
-    match Lesson::new(cell, &Amount { rows, fresh, seed, strength }) {
-        Ok(lesson) => then(&lesson, tally),
+    match Problem::new(cell, &Amount { rows, fresh, seed, strength }) {
+        Ok(problem) => then(&problem, tally),
         Err(why) => {
             tally.failed += 1;
             println!("{cell:<34} FAIL the teacher cannot be used: {why}");
@@ -173,21 +173,21 @@ struct Task<'a> {
 }
 
 /// One student and its line.
-fn one(lesson: &Lesson, task: Task<'_>, args: &Args, tally: &mut Tally) {
+fn one(problem: &Problem, task: Task<'_>, args: &Args, tally: &mut Tally) {
     let Task { name, estimator, promised, note } = task;
-    let k = lesson.free_parameters();
-    let head = format!("{name:<34} {:>8} {k:>4} {:>8}", units(&lesson.blank), lesson.how);
+    let k = problem.free_parameters();
+    let head = format!("{name:<34} {:>8} {k:>4} {:>8}", units(&problem.blank), problem.how);
     let (seed, updates, rate) = (Some(args.seed), args.updates, args.rate);
     let params = TrainParams { seed, estimator, updates, rate, ..TrainParams::default() };
-    let trained = train(&lesson.blank, &lesson.rows, params, args.limit);
+    let trained = train(&problem.blank, &problem.rows, params, args.limit);
     let result = trained.map_err(|e| e.to_string()).and_then(|trained| {
-        let loss = lesson.regret(&trained.machine).map_err(|e| e.to_string())?;
+        let loss = problem.regret(&trained.machine).map_err(|e| e.to_string())?;
         Ok((trained, loss))
     });
     let (verdict, rest) = match result {
         Ok((trained, loss)) => {
-            let verdict = Verdict::of(loss, lesson.bound(), promised);
-            (verdict, words(lesson, &trained, loss, verdict))
+            let verdict = Verdict::of(loss, problem.bound(), promised);
+            (verdict, words(problem, &trained, loss, verdict))
         }
         Err(why) => (Verdict::Fail, format!("FAIL {why}")),
     };
@@ -202,8 +202,8 @@ fn one(lesson: &Lesson, task: Task<'_>, args: &Args, tally: &mut Tally) {
 }
 
 /// The part of a line that tells how a run went.
-fn words(lesson: &Lesson, trained: &Trained, loss: Estimate, verdict: Verdict) -> String {
-    let shrunk = match lesson.teacher.scale {
+fn words(problem: &Problem, trained: &Trained, loss: Estimate, verdict: Verdict) -> String {
+    let shrunk = match problem.teacher.scale {
         1.0 => String::new(),
         scale => format!(" (couplings of the teacher × {scale:.2})"),
     };
@@ -213,10 +213,10 @@ fn words(lesson: &Lesson, trained: &Trained, loss: Estimate, verdict: Verdict) -
     };
     format!(
         "{:>8.4} {:>8.4} ± {:.4} {:>6.4} {:>4} {:>7.1} {}, {} updates, {undone}: {}{shrunk}",
-        lesson.start,
+        problem.start,
         loss.mean,
         loss.se,
-        lesson.bound(),
+        problem.bound(),
         verdict.word(),
         trained.seconds,
         trained.estimator,
@@ -243,18 +243,18 @@ const EXPECTED: &[(&str, bool, &str)] = &[
     ("jarzynski", true, "unbiased up to the spread of the weights of its chains"),
 ];
 
-fn estimators(lesson: &Lesson, args: &Args, tally: &mut Tally) {
+fn estimators(problem: &Problem, args: &Args, tally: &mut Tally) {
     for estimator in Estimator::ALL.iter().filter(|e| e.name() != "labels") {
-        let name = format!("{} {}", lesson.cell, estimator.name());
+        let name = format!("{} {}", problem.cell, estimator.name());
         if !wanted(&name, args) {
             continue;
         }
         let second = Estimator::Tap(TapParams::DEFAULT);
         let estimator = match estimator {
-            Estimator::Tap(_) if second.obstacle(&lesson.blank).is_none() => &second,
+            Estimator::Tap(_) if second.obstacle(&problem.blank).is_none() => &second,
             other => other,
         };
-        if let Some(why) = estimator.obstacle(&lesson.blank) {
+        if let Some(why) = estimator.obstacle(&problem.blank) {
             tally.skipped += 1;
             println!("{name:<34} does not apply: {why}");
             continue;
@@ -263,7 +263,7 @@ fn estimators(lesson: &Lesson, args: &Args, tally: &mut Tally) {
         let (promised, why) = expected.map_or((false, "nothing is known"), |e| (e.1, e.2));
         let note = format!("| theory: {why}");
         let task = Task { name: &name, estimator: Some(estimator.clone()), promised, note: &note };
-        one(lesson, task, args, tally);
+        one(problem, task, args, tally);
     }
 }
 

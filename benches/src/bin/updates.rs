@@ -9,7 +9,7 @@ use harmonium_benches::pcd::{Problem, RATE};
 use std::io::BufRead;
 
 fn main() {
-    // The pool that the environment asks for; inside it one thread does all, so that its clock tells all.
+    // The pool that the environment asks for; inside it one thread does all, so that its clock measures everything.
     on_threads(rayon::current_num_threads(), || {
         let words: Vec<String> = std::env::args().skip(1).collect();
         let has = |word: &str| words.iter().any(|w| w == word);

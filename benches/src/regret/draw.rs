@@ -1,4 +1,4 @@
-//! Rows from a teacher: from its exact distribution wherever states can be weighed, else from chains that forget their start.
+//! Rows from a teacher: from its exact distribution wherever states can be weighed, else from chains long enough to be independent of their start.
 
 use harmonium::sample::{How, Sampler, purpose};
 use harmonium::{Chains, Clamps, Machine, Result, Role, States};
@@ -12,9 +12,9 @@ const SWEEPS: usize = 300;
 pub enum Draw {
     /// Independently from the exact distribution.
     Exact,
-    /// From chains, whose ends know nothing of their starts as far as pairs of chains tell.
+    /// From chains whose ends are independent of their starts, according to pairs of chains.
     Chains,
-    /// By replica exchange, because those of plain chains do.
+    /// By replica exchange, because the ends of plain chains are not.
     Replicas,
 }
 
@@ -34,7 +34,7 @@ impl fmt::Display for Draw {
 /// chains, as many as rows, so that the rows are independent all the same.
 ///
 /// # Errors
-/// Whatever enumeration or sampling may refuse.
+/// Errors of enumeration or sampling.
 pub fn draw(machine: &Machine, rows: usize, seed: u64) -> Result<(States<f32>, Draw)> {
     let start = Chains::independent(machine, rows, seed, purpose::USER)?.states().clone();
     let none = Clamps::none(machine);

@@ -5,13 +5,13 @@
 
 mod cell;
 mod draw;
-mod lesson;
+mod problem;
 mod student;
 mod teacher;
 
 pub use cell::{Architecture, Cell, cells, few_cells};
 pub use draw::{Draw, draw};
-pub use lesson::{Amount, Lesson};
+pub use problem::{Amount, Problem};
 pub use student::{Trained, start, train};
 pub use teacher::{Teacher, teacher};
 

@@ -1,4 +1,4 @@
-//! Students: blank machines trained as the command line would, with nothing said about settings.
+//! Students: blank machines trained as the command line would with default settings.
 
 use crate::measure::{Clock, on_threads};
 use harmonium::train::{
@@ -6,10 +6,10 @@ use harmonium::train::{
 };
 use harmonium::{Machine, Result, Role, States};
 
-/// A trained machine and how that went.
+/// A trained machine and a record of its run.
 #[derive(Clone, Debug)]
 pub struct Trained {
-    /// As the run leaves it.
+    /// The machine at the end of the run.
     pub machine: Machine,
     /// Estimator of the negative phase.
     pub estimator: &'static str,
@@ -23,10 +23,10 @@ pub struct Trained {
     pub seconds: f64,
 }
 
-/// The machine that a run by default settings starts from: independent columns and next to no weights.
+/// The machine that a run with default settings starts from: independent columns and almost no weights.
 ///
 /// # Errors
-/// Whatever the plan may refuse.
+/// Errors of planning the run.
 pub fn start(blank: &Machine, rows: &States<f32>) -> Result<Machine> {
     let data = Data::new(rows.clone());
     // The start does not depend on how long a run is, which would be found by cross-validation.
@@ -40,7 +40,7 @@ pub fn start(blank: &Machine, rows: &States<f32>) -> Result<Machine> {
 /// seconds stops the run.
 ///
 /// # Errors
-/// Whatever the plan or an update may refuse.
+/// Errors of planning the run or of an update.
 pub fn train(
     blank: &Machine,
     rows: &States<f32>,

@@ -7,7 +7,7 @@ use rand_distr::{Distribution, StandardNormal};
 
 /// Standard deviation of the fields.
 const FIELD: f64 = 0.5;
-/// By which couplings shrink until the machine can be normalised, and once more for a margin.
+/// Factor by which couplings are reduced until the machine can be normalised, and once more for a margin.
 const SHRINK: f64 = 0.9;
 /// Shrinking steps after which a machine counts as one that cannot be normalised.
 const STEPS: usize = 40;

@@ -144,7 +144,7 @@ pub(crate) fn seconds(text: &str) -> Result<f64, String> {
         "m" | "min" => 60.0,
         "h" => 3600.0,
         "d" => 86400.0,
-        _ => return Err(format!("{unit:?} is no unit of time, write 90s, 5m or 1.5h")),
+        _ => return Err(format!("{unit:?} is not a unit of time, write 90s, 5m or 1.5h")),
     };
     match number.trim().parse::<f64>() {
         Ok(x) if x.is_finite() && x > 0.0 => Ok(x * scale),

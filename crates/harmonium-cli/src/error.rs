@@ -39,14 +39,13 @@ impl Failure {
     }
 
     /// Prints the message and gives the exit code.
-    pub(crate) fn report(self, quiet: bool) -> ExitCode {
+    pub(crate) fn report(self) -> ExitCode {
         let (message, code) = match self {
             Self::Usage(message) => (message, 2),
             Self::Failed(message) => (message, 1),
             Self::Interrupted => return ExitCode::from(130),
             Self::Pipe => return ExitCode::SUCCESS,
         };
-        let _ = quiet;
         let _ = writeln!(std::io::stderr(), "error: {message}");
         ExitCode::from(code)
     }

@@ -27,22 +27,20 @@ pub fn main() -> ExitCode {
     // Libraries that panic on damaged files are caught, and reported as errors of the file.
     let told = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        if !harmonium_data::is_shielded() {
+        if !harmonium_data::is_catching_panics() {
             told(panic);
         }
     }));
-    let cli = commands::Cli::parse();
-    let quiet = cli.common.quiet;
-    match commands::run(cli) {
+    match commands::run(commands::Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.report(quiet),
+        Err(failure) => failure.report(),
     }
 }
 
 /// For the fuzzer: the readers of other programs' models, and files to start from.
 #[doc(hidden)]
 pub mod foreign {
-    use crate::convert::{self, Format};
+    use crate::convert::{self, ModelFormat};
     use harmonium::{Kind, Layer, Machine};
     use std::path::Path;
 
@@ -53,17 +51,17 @@ pub mod foreign {
 
     /// Small models as files with this ending, in every layout that there is.
     pub fn seeds(ending: &str) -> Vec<Vec<u8>> {
-        let formats: &[Format] = match ending {
-            ".npz" => &[Format::Sklearn, Format::Wbc],
-            ".dat" => &[Format::Adabmdca],
-            _ => &[Format::Rbms, Format::RbmJl],
+        let formats: &[ModelFormat] = match ending {
+            ".npz" => &[ModelFormat::Sklearn, ModelFormat::Wbc],
+            ".dat" => &[ModelFormat::Adabmdca],
+            _ => &[ModelFormat::Rbms, ModelFormat::RbmJl],
         };
         let machine = match ending {
             ".dat" => Machine::fully_visible(Layer::new(Kind::Potts { q: 5 }, 3)),
             _ => Machine::rbm(Layer::new(Kind::Binary, 4), Layer::new(Kind::Binary, 3)),
         };
         let schema = harmonium_table::Layout::plain(&machine.cast()).schema;
-        let bytes = |f: &Format| convert::bytes(&machine, &schema, *f, Path::new("seed")).ok();
+        let bytes = |f: &ModelFormat| convert::bytes(&machine, &schema, *f, Path::new("seed")).ok();
         formats.iter().filter_map(bytes).collect()
     }
 }

@@ -1,7 +1,7 @@
 //! A model to work with: of a run, kept along a run, of a model file, or of another program's file.
 
 use crate::error::{Context, Failure, Result};
-use crate::run::Run;
+use crate::run::RunDirectory;
 use harmonium::io::Provenance;
 use harmonium::train::Floor;
 use harmonium::{Archive, Machine, Role};
@@ -18,7 +18,7 @@ pub(crate) struct Model {
     /// Independent columns with the marginals of the training rows, where the file has them.
     pub(crate) floor: Option<Floor>,
     pub(crate) provenance: Provenance,
-    pub(crate) run: Option<Run>,
+    pub(crate) run: Option<RunDirectory>,
     /// The update it was kept at, where it is not what the run ended with.
     pub(crate) update: Option<u64>,
 }
@@ -27,7 +27,7 @@ impl Model {
     /// Opens a run directory, a checkpoint in one, or a file.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         if path.is_dir() {
-            let run = Run::new(path);
+            let run = RunDirectory::new(path);
             if !run.exists() {
                 return Err(Failure::new(format!(
                     "{}: this directory holds no run (no config.toml); make one with `harmonium train DATA -o {0}`",
@@ -49,7 +49,7 @@ impl Model {
                 path.display()
             )));
         }
-        match Run::of_checkpoint(path) {
+        match RunDirectory::of_checkpoint(path) {
             Some(run) => Self::open(&run.dir)?.at(path),
             None => Self::file(path),
         }
@@ -106,7 +106,7 @@ impl Model {
             }
             None => Layout::plain(&machine),
         };
-        // A file of an older version has no floor; one that cannot be read is no reason to refuse the model.
+        // A file of an older version has no floor; one that cannot be read does not make the model unusable.
         let floor = provenance.details.get("floor").and_then(|text| serde_json::from_str(text).ok());
         Ok(Self { path: path.into(), machine, layout, floor, provenance, run: None, update: None })
     }

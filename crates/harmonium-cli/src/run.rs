@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 
 /// A run directory.
 #[derive(Clone, Debug)]
-pub(crate) struct Run {
+pub(crate) struct RunDirectory {
     pub(crate) dir: PathBuf,
 }
 
-impl Run {
+impl RunDirectory {
     pub(crate) fn new(dir: impl Into<PathBuf>) -> Self {
         Self { dir: dir.into() }
     }

@@ -1,4 +1,4 @@
-//! What the command line promises on digits it has not seen: filling, classifying, spotting.
+//! Completion, classification and anomaly detection on held-out digits, by the command line.
 
 #![allow(clippy::print_stdout)] // The figures are worth seeing.
 

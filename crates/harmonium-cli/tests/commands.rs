@@ -262,7 +262,7 @@ fn features_verification_inspection() {
     let csv = place.ok("transform run bars-and-stripes:3x3");
     assert!(csv.starts_with("h0,h1,") && csv.lines().count() == 15, "{csv}");
     place.ok("transform run bars-and-stripes:3x3 --inputs -o f.npy");
-    assert!(place.ok("verify run --chains 2000").contains("the sampler samples this machine"));
+    assert!(place.ok("verify run --chains 2000").contains("the samples agree with enumeration"));
     assert_eq!(place.json("verify run")["ok"], true);
     let text = place.ok("inspect run");
     for part in ["9 Binary units", "8 Binary units", "spectrum", "v0 … v8"] {

@@ -47,7 +47,7 @@ fn settings_that_make_no_sense_are_refused_before_anything_is_written() {
         ("train --config c.toml", 2, &["unknown field `hiden`", "did you mean `hidden`?", "line 2"][..]),
         ("train --config d.toml", 2, &["did you mean `updates`?"]),
         ("train --config e.toml", 2, &["e.toml"]),
-        ("train", 2, &["which data?"]),
+        ("train", 2, &["no data to train on"]),
         ("train digits --estimator pdc", 2, &["did you mean pcd?"]),
         ("train digits --estimator exact", 1, &["does not apply", "pcd"]),
         ("train digits --hidden 0,3", 2, &["at least one unit"]),

@@ -1,4 +1,4 @@
-//! The command line and the library answer every question with the same numbers: neither holds a decision of its own.
+//! The command line and the library give the same numbers in every task: neither has defaults of its own.
 
 mod common;
 

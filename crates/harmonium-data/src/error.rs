@@ -1,4 +1,4 @@
-//! The one error type: what went wrong, where, what was expected and what to do.
+//! The error type: what went wrong, where, what was expected and what to do.
 
 use std::fmt;
 use std::path::Path;
@@ -216,14 +216,14 @@ impl Error {
     }
 }
 
-/// The candidate nearest to `word` in edit distance, when it is near enough to be what was meant: for hints in messages.
+/// The candidate nearest to `word` in edit distance, if it is near enough for `word` to be a misspelling of it.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // Words of messages are short; a long one must not cost time.
+    // Candidates are short; cutting long words off bounds the cost.
     let short = |text: &str| text.chars().take(64).collect::<String>();
     let (word, length) = (short(word), word.chars().take(64).count());
     let all = candidates.into_iter().map(|c| (strsim::levenshtein(&word, &short(c)), c));
     let near = all.filter(|(distance, _)| *distance <= 1 + length / 3);
-    // Of two equally near words the one of like length was meant.
+    // Of two equally near words, the one whose length is closer.
     near.min_by_key(|(distance, c)| (*distance, c.chars().count().abs_diff(length))).map(|(_, c)| c)
 }
 

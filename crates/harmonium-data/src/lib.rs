@@ -55,38 +55,43 @@
 //! number, and some hundred bytes per column. Packed files may grow by what their packing allows.
 #![forbid(unsafe_code)]
 
+mod alphabet;
 mod cells;
 mod embedded;
 mod error;
 mod format;
 mod generate;
+mod infer;
 mod load;
 mod name;
+mod options;
+mod panics;
 mod read;
 mod reweight;
 mod schema;
-mod shield;
+
 mod split;
 mod stream;
 mod table;
+mod words;
 mod write;
 
+pub use alphabet::Alphabet;
 pub use embedded::{DIGITS_THRESHOLD, digits, mnist};
 pub use error::{Error, Place, Result, nearest};
 pub use format::CellFormat;
 pub use generate::{Generator, Teacher};
-pub use load::{
-    ReadOptions, describe, load, load_all, load_like, read_bytes, read_columns, read_csv, read_weights,
-};
+pub use load::{describe, load, load_all, load_like, read_bytes, read_columns, read_csv};
 pub use name::{DataName, Entry, Format, Source, catalogue};
-pub use read::Alphabet;
+pub use options::ReadOptions;
+pub use panics::{catch_panic, is_catching_panics};
 pub use read::columns::Given;
 #[cfg(feature = "hdf5")]
 pub use read::hdf5::{Holds, holds as hdf5_holds};
+pub use read::read_npz;
 pub use reweight::identity_weights;
-pub use schema::{Binarize, Curve, Finding, Group, Overrides, Reason, Schema, Transform};
-pub use shield::{is_shielded, shielded};
+pub use schema::{Binarize, Column, Curve, Finding, Group, Kind, Overrides, Reason, Schema, Transform};
 pub use split::{Dataset, Split};
 pub use stream::RowBlocks;
-pub use table::{BitMatrix, Block, Column, Ignored, Kind, Labels, Matrix, Table, TextColumn, Values};
-pub use write::{csv_to, replace_file, write_csv, write_fasta, write_npy, write_npz};
+pub use table::{Bits, Block, Ignored, Labels, Matrix, NumberArray, Table, TextColumn, Values};
+pub use write::{csv_to, npz_bytes, replace_file, write_csv, write_fasta, write_npy, write_npz};

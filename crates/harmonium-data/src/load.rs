@@ -1,64 +1,25 @@
 //! From a data name to a typed data set.
 
 use std::io::Read;
-use std::path::Path;
 use std::sync::Arc;
 
 use crate::cells::{Cell, Cells};
+use crate::infer::infer;
 use crate::read::blocks::{BlockSource, NpySource};
 use crate::read::columns::{ColumnCells, Given};
-use crate::read::{self, Grid, Part};
-use crate::schema::infer::infer;
-use crate::schema::{Finding, Reason};
-use crate::table::build::build;
+use crate::read::{self, Grid, Subset};
+use crate::table::build::{build, check_known};
 use crate::{
-    Alphabet, Column, DataName, Dataset, Error, Format, Kind, Overrides, Place, Result, RowBlocks,
-    Schema, Source, Table,
+    Column, DataName, Dataset, Error, Finding, Format, Kind, Overrides, Place, ReadOptions, Reason,
+    Result, RowBlocks, Schema, Source, Table,
 };
-
-/// How to read data; the default guesses everything.
-#[derive(Clone, Debug)]
-pub struct ReadOptions {
-    /// What is known about the columns.
-    pub overrides: Overrides,
-    /// Seed of generated data and of binarisation by sampling.
-    pub seed: u64,
-    /// Whether the first line of a text table holds names.
-    pub header: Option<bool>,
-    /// What separates the entries of a text table.
-    pub delimiter: Option<u8>,
-    /// The alphabet of sequences.
-    pub alphabet: Option<Alphabet>,
-    /// Identity threshold for re-weighting: a sequence counts 1/n where n sequences, itself included, agree with it in at least this fraction of positions; `None` for equal weights.
-    pub reweight: Option<f64>,
-    /// Threads for comparing sequences; the weights do not depend on it.
-    pub threads: usize,
-    /// Whether real numbers of files that are read in blocks are kept in single precision, in half the memory; not where
-    /// it would lose digits: beyond a million, or where they differ by less than a thousandth of their mean.
-    pub single: bool,
-}
-
-impl Default for ReadOptions {
-    fn default() -> Self {
-        Self {
-            overrides: Overrides::default(),
-            seed: 0,
-            header: None,
-            delimiter: None,
-            alphabet: None,
-            reweight: Some(0.8),
-            threads: 1,
-            single: false,
-        }
-    }
-}
 
 /// Reads the data of this name (see [`DataName`]), in parts when it has some.
 pub fn load(name: &str, options: &ReadOptions) -> Result<Dataset> {
     Ok(describe(name, options)?.0)
 }
 
-/// The same, with what was found out about each column of the schema.
+/// As [`load`], with the reason for the kind of each column.
 pub fn describe(name: &str, options: &ReadOptions) -> Result<(Dataset, Vec<Finding>)> {
     let name = DataName::parse(name)?;
     if let Some(rows) = block_rows(&name)? {
@@ -66,7 +27,7 @@ pub fn describe(name: &str, options: &ReadOptions) -> Result<(Dataset, Vec<Findi
         let table = blocks.read_all()?;
         return Ok((Dataset::whole(table), blocks.findings));
     }
-    match made(&name, options.seed)? {
+    match built_in(&name, options.seed)? {
         Some(set) => retype(set, &options.overrides, options.seed, &name.text),
         None => typed(grids(&name, options)?, options),
     }
@@ -86,7 +47,7 @@ fn block_rows(name: &DataName) -> Result<Option<usize>> {
             read::no_part(name.part.as_deref(), Format::Parquet, &Place::file(path))?;
             Ok(Some(PARQUET_ROWS))
         }
-        // Packed files and those in Fortran order have no rows to read, and what is damaged is told elsewhere.
+        // Packed files and arrays in Fortran order cannot be read in blocks; a damaged file is reported when it is read whole.
         Format::Npy if name.part.is_none() => {
             let source = NpySource::open(path, &Place::file(path)).ok().filter(|s| s.rows() > 0);
             Ok(source.map(|s| (NPY_BYTES / s.row_bytes().max(1)).max(1)))
@@ -110,8 +71,8 @@ pub fn load_like(name: &str, schema: &Arc<Schema>, options: &ReadOptions) -> Res
     if let Some(rows) = block_rows(&name)? {
         return RowBlocks::open_like(&name.text, rows, schema, options)?.read_all();
     }
-    let grids = match made(&name, options.seed)? {
-        Some(set) => vec![Grid::new(Part::Train, TableCells::new(set.into_all()?, &name.text))],
+    let grids = match built_in(&name, options.seed)? {
+        Some(set) => vec![Grid::new(Subset::Train, TableCells::new(set.into_all()?, &name.text))],
         None => grids(&name, options)?,
     };
     let mut all: Option<Table> = None;
@@ -146,7 +107,7 @@ pub fn read_csv(input: impl Read, place: &str, options: &ReadOptions) -> Result<
 /// # Ok::<(), harmonium_data::Error>(())
 /// ```
 pub fn read_columns(columns: Vec<Given>, place: &str, options: &ReadOptions) -> Result<Dataset> {
-    let grid = Grid::new(Part::Train, ColumnCells::new(columns, Place::new(place))?);
+    let grid = Grid::new(Subset::Train, ColumnCells::new(columns, Place::new(place))?);
     Ok(typed(vec![grid], options)?.0)
 }
 
@@ -161,27 +122,8 @@ pub fn read_bytes(
     Ok(typed(grids, options)?.0)
 }
 
-/// Row weights from a text file with one number per line.
-pub fn read_weights(path: &Path) -> Result<Vec<f64>> {
-    let place = Place::file(path);
-    let text = std::fs::read_to_string(path).map_err(Error::io(&place, "read"))?;
-    let lines = text.lines().zip(1..);
-    lines
-        .filter(|(line, _)| !line.trim().is_empty())
-        .map(|(line, number)| match line.trim().parse::<f64>() {
-            Ok(weight) if weight >= 0.0 && weight.is_finite() => Ok(weight),
-            _ => Err(Error::Cell {
-                place: Box::new(place.clone().line(number)),
-                got: format!("{:?}", line.trim()),
-                expected: "a weight, 0 or more".into(),
-                hint: "write one number per line, one line per row of the table".into(),
-            }),
-        })
-        .collect()
-}
-
 /// Embedded and generated data, which come with their schema.
-fn made(name: &DataName, seed: u64) -> Result<Option<Dataset>> {
+fn built_in(name: &DataName, seed: u64) -> Result<Option<Dataset>> {
     let set = match &name.source {
         Source::Digits { grey } => crate::digits(*grey)?,
         Source::Mnist => crate::mnist()?,
@@ -215,7 +157,7 @@ fn typed(grids: Vec<Grid>, options: &ReadOptions) -> Result<(Dataset, Vec<Findin
     let mut parts: [Option<Table>; 3] = [None, None, None];
     for grid in &grids {
         check_known(&*grid.cells, &schema, &options.overrides)?;
-        parts[grid.part as usize] = Some(finish(grid, &schema, options.seed)?);
+        parts[grid.subset as usize] = Some(finish(grid, &schema, options.seed)?);
     }
     let [train, valid, test] = parts;
     match train {
@@ -230,27 +172,6 @@ fn finish(grid: &Grid, schema: &Arc<Schema>, seed: u64) -> Result<Table> {
     Ok(table)
 }
 
-pub(crate) fn check_known(cells: &dyn Cells, schema: &Schema, overrides: &Overrides) -> Result<()> {
-    let known: std::collections::HashSet<&str> =
-        schema.columns.iter().map(|column| column.name.as_str()).collect();
-    let ignored = |name: &str| overrides.rule(name).and_then(|rule| rule.kind) == Some(Kind::Ignore);
-    let label = cells.uniform();
-    for (col, name) in cells.names().iter().enumerate() {
-        // Labels that come with an array may be superfluous.
-        let extra_label = label > 0 && col >= label;
-        if !known.contains(name.as_str()) && !ignored(name) && !extra_label {
-            let what =
-                format!("this column is not among the {} that are expected", schema.columns.len());
-            return Err(Error::schema(
-                &cells.place().clone().column(name),
-                what,
-                "remove the column, or mark it \"ignore\" in a schema",
-            ));
-        }
-    }
-    Ok(())
-}
-
 /// Applies overrides to data that come with a schema.
 fn retype(
     set: Dataset,
@@ -263,7 +184,7 @@ fn retype(
         let findings = vec![declared; set.train.schema.columns.len()];
         return Ok((set, findings));
     }
-    let parts = [(Part::Train, Some(set.train)), (Part::Valid, set.valid), (Part::Test, set.test)];
+    let parts = [(Subset::Train, Some(set.train)), (Subset::Valid, set.valid), (Subset::Test, set.test)];
     let grids = parts
         .into_iter()
         .filter_map(|(part, table)| Some(Grid::new(part, TableCells::new(table?, name))))

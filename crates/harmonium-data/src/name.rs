@@ -69,7 +69,7 @@ impl Format {
         })
     }
 
-    /// The format that the first bytes of a file tell.
+    /// The format that the first bytes of a file indicate.
     fn of_contents(path: &Path) -> Option<Self> {
         let mut start = Vec::new();
         File::open(path).ok()?.take(8).read_to_end(&mut start).ok()?;
@@ -96,7 +96,7 @@ pub enum Source {
     },
     /// The embedded MNIST.
     Mnist,
-    /// Made on the spot.
+    /// Generated.
     Generated(Generator),
     /// A file, or a folder of images.
     File {

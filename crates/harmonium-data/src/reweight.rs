@@ -70,8 +70,8 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn similar_rows_share_a_vote() {
-        // Rows 0 and 1 agree in 4 of 5 positions, row 2 with nobody.
+    fn similar_rows_share_their_weight() {
+        // Rows 0 and 1 agree in 4 of 5 positions, row 2 with no other.
         let codes = [1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 3, 3, 3, 3, 3];
         assert_eq!(identity_weights(&codes, 5, 0.8, 1).unwrap(), [0.5, 0.5, 1.0]);
         assert_eq!(identity_weights(&codes, 5, 0.9, 1).unwrap(), [1.0; 3]);

@@ -3,17 +3,17 @@
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use crate::generate::dice::Dice;
+use crate::generate::random::Random;
 use crate::{Error, Place, Result, Table};
 
 /// A table in its parts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dataset {
-    /// What is learned from; everything, when there are no parts.
+    /// Training rows; all rows when there are no parts.
     pub train: Table,
-    /// What choices are made on.
+    /// Validation rows.
     pub valid: Option<Table>,
-    /// What is evaluated on.
+    /// Test rows.
     pub test: Option<Table>,
 }
 
@@ -101,7 +101,7 @@ impl Split {
 
 fn by_fraction(rows: usize, test: f64, seed: u64) -> (Vec<usize>, Vec<usize>) {
     let mut order: Vec<usize> = (0..rows).collect();
-    Dice::new(seed, "split").shuffle(&mut order);
+    Random::new(seed, "split").shuffle(&mut order);
     let count = ((rows as f64 * test).round() as usize).clamp(0, rows);
     let mut test = order.split_off(rows - count);
     order.sort_unstable();

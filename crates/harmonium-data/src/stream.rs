@@ -3,11 +3,12 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::infer::{Inferred, Profiler};
 use crate::read::blocks::{BlockSource, NpySource};
-use crate::schema::Finding;
-use crate::schema::infer::{Inferred, Profiler};
-use crate::table::build::build;
-use crate::{DataName, Error, Format, Overrides, Place, ReadOptions, Result, Schema, Source, Table};
+use crate::table::build::{build, check_known};
+use crate::{
+    DataName, Error, Finding, Format, Overrides, Place, ReadOptions, Result, Schema, Source, Table,
+};
 
 /// The rows of a file in blocks, each a [`Table`] with the same schema.
 ///
@@ -51,7 +52,7 @@ impl RowBlocks {
         let mut source = open_source(name)?;
         check(&*source, block_rows)?;
         let first = source.read(0..1)?;
-        crate::load::check_known(&*first, schema, &options.overrides)?;
+        check_known(&*first, schema, &options.overrides)?;
         // Whether single precision would do is not known without reading everything once more.
         let (schema, seed, single) = (schema.clone(), options.seed, false);
         Ok(Self { source, schema, block_rows, seed, single, findings: Vec::new() })

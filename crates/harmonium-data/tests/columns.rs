@@ -186,7 +186,7 @@ fn categories_stand_in_their_order() {
     assert_eq!(csv_words(&written(&set.train)), ["ON", "OFF", "OFF", "ON"]);
 }
 
-/// The table that asked for all this.
+/// A table with columns of many kinds: identifier, year, measurements, words and gaps.
 #[test]
 fn patients() {
     let mut text = "id,age,sex,smoker,visits,city,blood pressure,year\n".to_owned();

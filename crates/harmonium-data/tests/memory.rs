@@ -1,4 +1,4 @@
-//! What headers claim costs nothing, and files read in blocks cost one block.
+//! Memory is not taken for the claims of headers, and files read in blocks take that of one block.
 
 use std::alloc::System;
 use std::path::Path;
@@ -106,7 +106,7 @@ fn memory_is_bounded() {
         assert_eq!((set.train.rows(), set.test.unwrap().rows()), (90_000, 10_000));
     });
     // 38 MiB on disk; a block is 16 MiB there and 32 MiB in double precision. The vector that rows are added to may take
-    // twice of what it holds, in pages that nobody touches.
+    // twice of what it holds, in pages that are never touched.
     assert!(used < 2 * length + 60 * MIB, "reals of a large file: {used}");
     let double = load(&name, &ReadOptions::default()).unwrap().train;
     let single = load(&name, &options).unwrap().train;

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use harmonium_data::{
-    BitMatrix, Error, Kind, Overrides, Place, ReadOptions, RowBlocks, Split, Table, Values, load,
-    load_all, load_like, read_csv, replace_file, write_csv, write_fasta, write_npy, write_npz,
+    Bits, Error, Kind, Overrides, Place, ReadOptions, RowBlocks, Split, Table, Values, load, load_all,
+    load_like, read_csv, replace_file, write_csv, write_fasta, write_npy, write_npz,
 };
 use proptest::prelude::*;
 
@@ -247,7 +247,7 @@ fn generated_sets_are_reproducible() {
 
 fn any_table() -> impl Strategy<Value = Table> {
     (1usize..20, 1usize..90, any::<u64>()).prop_map(|(rows, cols, seed)| {
-        let mut bits = BitMatrix::zeros(rows, cols);
+        let mut bits = Bits::zeros(rows, cols);
         let mut state = seed | 1;
         for row in 0..rows {
             for col in 0..cols {

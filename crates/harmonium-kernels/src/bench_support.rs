@@ -1,4 +1,4 @@
-//! For the benches: the dense baseline, and probes of the limits of the processor. Not part of the API.
+//! For the benchmarks: the dense baseline, and measurements of the processor's limits. Not part of the API.
 
 use crate::bernoulli;
 use crate::isa::{Isa, multiversion};
@@ -15,7 +15,7 @@ multiversion! {
     fn dense_on(isa: Isa, x: &mut [f32], bias: &[f32], lanes: &mut Lanes) => dense_rows with multiply_add
 }
 
-/// a·b + c: fused where the instruction set can, in two steps elsewhere (a call of the fused one would be slow).
+/// a·b + c: fused where the instruction set can, otherwise in two steps (a call of the fused function would be slow).
 mod multiply_add {
     pub(super) trait MultiplyAdd {
         fn of(a: f32, b: f32, c: f32) -> f32;
@@ -86,7 +86,7 @@ fn dense_draw<F: MultiplyAdd>(x: f32, random: u32) -> f32 {
     if F::of(u, e, u) < 16_777_216.0 { 1.0 } else { 0.0 }
 }
 
-/// Seconds-per-cycle probe: a chain of 4·`n` dependent one-cycle operations.
+/// A chain of 4·`n` dependent operations of one cycle each, to measure the length of a cycle.
 pub fn dependent_chain(n: u64) -> u64 {
     let mut x = 0x9e37_79b9_7f4a_7c15_u64;
     for _ in 0..n {

@@ -1,4 +1,4 @@
-//! The one way in which a kernel is compiled for several instruction sets and one of them is chosen at run time.
+//! How a kernel is compiled for several instruction sets, of which one is chosen at run time.
 //!
 //! An [`Isa`] names a set that the processor has. Every kernel that depends on it is defined by `multiversion!`: a
 //! function whose first argument is an `Isa` and which calls the copy of its body that was compiled for that set. The

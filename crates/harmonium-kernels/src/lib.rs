@@ -49,7 +49,7 @@
 //!
 //! The engine for reals does the same in `inputs/mod.rs` (`add_bits`, `add_codes`) and `moments.rs` (`add_bits_outer`, `add_codes_outer`,
 //! `add_bits_bits_outer`), with draws by `sample_reals` of `bernoulli/sources.rs`. Every kernel is compiled for several instruction
-//! sets in the one way that `isa.rs` describes.
+//! sets as `isa.rs` describes.
 
 #[doc(hidden)]
 pub mod bench_support;

@@ -1,7 +1,7 @@
 //! Second moments Σ_rows x·yᵀ with bits or codes on one side, by the kernels of the inputs with roles swapped.
 //!
 //! The rows of the batch become the inputs and the units of x the batch: Vᵀ·H adds, for every unit, the rows of
-//! H in which it is set. Two sides of bits are counted: ⟨v h⟩ is a number of common ones.
+//! H in which it is set. Where both sides are bits, ⟨v h⟩ is the number of rows in which both are set.
 
 use crate::bits::{self, BitMatrix, Values};
 use crate::codes::Codes;

@@ -44,7 +44,7 @@ impl<T> Drop for Taken<T> {
     }
 }
 
-/// The first `len` elements of `buffer`, with whatever they held.
+/// The first `len` elements of `buffer`, with unspecified contents.
 pub(crate) fn first<T: Clone + Default>(buffer: &mut Vec<T>, len: usize) -> &mut [T] {
     if buffer.len() < len {
         buffer.resize(len, T::default());

@@ -21,7 +21,7 @@ impl<'a, T> Strips<'a, T> {
     /// Elements `j..j+width` of row `r`.
     ///
     /// # Safety
-    /// No element of the segment may be reachable through another segment that is alive.
+    /// No element of the segment may be reachable through another live segment.
     #[inline(always)]
     #[allow(clippy::mut_from_ref)]
     pub(crate) unsafe fn segment(&self, r: usize, j: usize, width: usize) -> &mut [T] {

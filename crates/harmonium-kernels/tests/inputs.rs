@@ -107,7 +107,7 @@ proptest! {
         }
     }
 
-    /// Of a shape that is not packed, too.
+    /// Also of a shape that is not packed.
     #[test]
     fn dense_products_in_single_precision(seed: u64, m in 0usize..40, n in 0usize..80, k in 0usize..300, by_columns: bool, beta in prop::sample::select(vec![0f32, 1.0])) {
         let mut s = Source(seed);

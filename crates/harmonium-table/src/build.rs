@@ -7,8 +7,8 @@ use harmonium::{Coupling, Kind, Layer, Machine, Member, Role};
 use harmonium_data::{self as hd, Schema, Table};
 use ndarray::Array2;
 
-/// Measured columns up to which these are coupled to each other by default: hidden units then need not stand
-/// for their covariance. Beyond, its factorisation would outweigh an update.
+/// Most real columns that are coupled to each other by default, so that hidden units need not model their covariance.
+/// With more of them its factorisation would cost more than the rest of an update.
 const MEASURED: usize = 200;
 /// Machines with couplings between visible units.
 const LATERAL: [MachineKind; 3] =
@@ -29,7 +29,7 @@ pub fn machine_for(config: &mut MachineConfig, table: &Table) -> Result<(Machine
     Ok((machine, layout))
 }
 
-/// The schema of a table, with a transform for every real column that was chosen on its rows.
+/// The schema of a table, with a transform for every real column, fitted to its rows.
 pub fn measured(table: &Table) -> Schema {
     let mut schema = Schema::clone(table.schema());
     for block in table.blocks().iter().filter(|b| b.kind == hd::Kind::Real) {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What learns.
+/// Settings of a machine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MachineConfig {

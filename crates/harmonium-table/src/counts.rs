@@ -22,12 +22,12 @@ const WORTH: f64 = 0.01;
 /// How often each count occurs among the known entries of a column.
 pub type Histogram = BTreeMap<u32, u64>;
 
-/// What is said and what must hold of the units of count columns.
+/// The requested kind of the units of count columns, and whether they must be bounded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CountUnits {
-    /// The kind that is asked for.
+    /// The requested kind.
     pub wish: Option<Kind>,
-    /// Whether they are coupled to units without bounds, or among themselves: a Poisson unit may then run away.
+    /// Whether they are coupled to units without bounds, or among themselves: a Poisson unit may then diverge.
     pub bounded: bool,
 }
 
@@ -78,7 +78,7 @@ pub(crate) fn count_kind(columns: &[Histogram], bounded: bool) -> Kind {
     candidates.into_iter().reduce(better).unwrap_or(Kind::Poisson)
 }
 
-/// A bound that a fitted unit does not feel.
+/// A bound so far above the counts that it does not affect a fitted unit.
 fn far_above(largest: u32) -> u32 {
     (8 * (largest + 1)).next_power_of_two()
 }
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn each_distribution_is_known_again() {
+    fn each_distribution_is_recognised() {
         let poisson = column(60, |x| 4.0 / (x + 1.0));
         let binomial = column(12, |x| (12.0 - x) / (x + 1.0) * 2.0);
         let broad = column(200, |x| (x + 2.0) / (x + 1.0) * 0.6);
@@ -157,7 +157,7 @@ mod tests {
         // One layer has one kind: columns that differ keep frequencies of their own.
         let both = count_kind(&[poisson.clone(), broad], false);
         assert!(matches!(both, Kind::Ordinal { .. }), "{both}");
-        // Where Poisson units might run away, they become negative binomial ones that come close to them.
+        // Where Poisson units might diverge, they become negative binomial ones that come close to them.
         let held = count_kind(&[poisson], true);
         assert!(matches!(held, Kind::NegativeBinomial { shape: 1024, .. }), "{held}");
     }

@@ -25,10 +25,10 @@ pub enum Error {
     /// Data or a file that do not fit.
     #[error("{0}")]
     Unfit(String),
-    /// The library's own refusal.
+    /// An error of the library.
     #[error(transparent)]
     Library(#[from] harmonium::Error),
-    /// The data's own refusal.
+    /// An error of the data crate.
     #[error(transparent)]
     Data(#[from] harmonium_data::Error),
 }

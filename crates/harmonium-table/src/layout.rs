@@ -5,7 +5,7 @@ use crate::{Error, Result};
 use harmonium::train::Data;
 use harmonium::units::Form;
 use harmonium::{Batch, Bits, Kind, Layer, Machine, Role, States};
-use harmonium_data::{self as hd, BitMatrix, Block, Column, Schema, Table, Transform, Values};
+use harmonium_data::{self as hd, Block, Column, Schema, Table, Transform, Values};
 use ndarray::Array2;
 use std::sync::Arc;
 
@@ -134,7 +134,7 @@ impl Layout {
         self.with_offsets(data)
     }
 
-    /// The same rows with what their log-likelihoods have more in the units of the table.
+    /// The same rows with the Jacobian terms that turn their log-likelihoods into those of the table's units.
     fn with_offsets(&self, data: Data) -> Result<Data> {
         if self.schema.columns.iter().all(|c| c.transform.is_none()) {
             return Ok(data);
@@ -143,13 +143,13 @@ impl Layout {
         Ok(data.with_offsets(offsets)?)
     }
 
-    /// The same as [`Layout::data`], with the entries taken out of the table where they have the form that training reads:
-    /// large data are there once.
+    /// As [`Layout::data`], but moves the entries out of the table where they have the form that training reads, so that
+    /// large data are not held twice.
     pub fn take_data(&self, machine: &Machine, table: &mut Table) -> Result<Data> {
         let rows = table.rows();
         let mut taken = Vec::new();
         for (block, &l) in table.blocks_mut().iter_mut().zip(&self.layers) {
-            let empty = Values::Bits(BitMatrix::zeros(0, 0));
+            let empty = Values::Bits(hd::Bits::zeros(0, 0));
             let values = std::mem::replace(&mut block.values, empty);
             taken.push((l, take(values, rows, &transforms(&self.schema, &block.columns))));
         }
@@ -224,8 +224,8 @@ impl Layout {
         Ok(table)
     }
 
-    /// $\sum\ln(dz/dx)$ over the known measured entries of each row: what the logarithm of a density in the machine's
-    /// numbers z lacks against one in the user's x. All zero where nothing is transformed.
+    /// $\sum\ln(dz/dx)$ over the known measured entries of each row: the log-density in the
+    /// user's numbers x less that in the machine's z. All zero where nothing is transformed.
     pub fn log_slopes(&self, states: &States, known: &[Option<Bits>]) -> Vec<f64> {
         let mut sums = vec![0.0; states.rows()];
         for (group, &l) in self.schema.groups().iter().zip(&self.layers) {
@@ -241,12 +241,12 @@ impl Layout {
         sums
     }
 
-    /// What the unit of the column at this place makes of a number of the table.
+    /// The unit's value for a number of the table, in the column at this place.
     pub fn seen(&self, place: usize, x: f64) -> f64 {
         self.schema.columns[place].transform.map_or(x, |map| map.forward(x))
     }
 
-    /// The number of the table for a value of the unit of the column at this place.
+    /// The number of the table for a unit's value, in the column at this place.
     pub fn measured(&self, place: usize, z: f64) -> f64 {
         self.schema.columns[place].transform.map_or(z, |map| in_units(map, z))
     }
@@ -277,7 +277,7 @@ impl Layout {
 }
 
 fn group_layers(schema: &Schema, machine: &Machine) -> Vec<usize> {
-    // `plain` makes one group per layer unless two layers share a kind; then the first must do.
+    // `plain` makes one group per layer unless two layers share a kind; then the first is taken.
     let visible: Vec<usize> = machine.with_role(Role::Visible).collect();
     visible.into_iter().take(schema.groups().len()).collect()
 }
@@ -370,7 +370,7 @@ fn values(layer: &Layer, batch: &Batch<f32>, maps: &[Option<Transform>]) -> Valu
     let (rows, cols) = (batch.rows(), layer.len());
     match batch {
         Batch::Bits(bits) => {
-            let mut out = BitMatrix::zeros(rows, cols);
+            let mut out = hd::Bits::zeros(rows, cols);
             for r in 0..rows {
                 (0..cols).filter(|&j| bits.get(r, j)).for_each(|j| out.set(r, j, true));
             }

@@ -119,8 +119,10 @@ mod tests {
         columns.push(Column::new("x02", hd::Kind::Real));
         columns[9].transform = Some(hd::Transform::fit((1..99).map(|i| f64::from(i).exp2().recip())));
         for (i, format) in ["%Y-%m-%d", "$1,234.56", "whole", "whole"].iter().enumerate() {
-            columns
-                .push(Column::new(format!("f{i}"), hd::Kind::Real).with_format(format.parse().unwrap()));
+            columns.push(Column {
+                format: format.parse().unwrap(),
+                ..Column::new(format!("f{i}"), hd::Kind::Real)
+            });
         }
         let schema = Schema { columns, shape: Some([2, 2]) };
         let text = schema_to_json(&schema);

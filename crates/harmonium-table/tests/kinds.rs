@@ -17,7 +17,7 @@ fn every_kind_has_columns() {
     }
 }
 
-/// Whoever writes a kind's word as the kind of hidden units or of counts gets it, or a refusal that lists the words.
+/// The word of a kind sets the kind of hidden units or of counts, or the error lists the words.
 #[test]
 fn every_kind_can_be_asked_for_by_its_word() {
     let text: String = (0..40).map(|i| format!("{},{}\n", i % 2, i % 3)).collect();

@@ -1,11 +1,11 @@
 //! `convert`: models from and to the files of other programs.
 
 use crate::args::Common;
-use crate::convert::{self, Foreign, Format};
+use crate::convert::{self, Foreign, ModelFormat};
 use crate::error::{Failure, Result};
 use crate::model::Model;
 use crate::output::say;
-use crate::run::{self, Run};
+use crate::run::{self, RunDirectory};
 use clap::Args;
 use harmonium::Machine;
 use harmonium::io::Provenance;
@@ -30,21 +30,21 @@ pub(crate) struct ConvertArgs {
     to: PathBuf,
     /// The format to write [default: .safetensors ours, .npz sklearn, .dat adabmdca, .h5 rbms]
     #[arg(long = "to", value_enum, value_name = "FORMAT")]
-    format: Option<Format>,
+    format: Option<ModelFormat>,
 }
 
 impl ConvertArgs {
     pub(crate) fn run(self, common: &Common) -> Result {
-        let format = self.format.or(Format::of_ending(&self.to)).ok_or_else(|| {
+        let format = self.format.or(ModelFormat::of_ending(&self.to)).ok_or_else(|| {
             Failure::usage(format!(
-                "{}: what format is that? End the name in .safetensors, .npz, .dat or .h5, or say --to FORMAT",
+                "{}: unknown format; end the name in .safetensors, .npz, .dat or .h5, or give --to FORMAT",
                 self.to.display()
             ))
         })?;
         run::may_write(&self.to, common.force)?;
         let (foreign, mut provenance) = read(&self.from)?;
         let machine = &foreign.machine;
-        if format == Format::Harmonium {
+        if format == ModelFormat::Harmonium {
             if let Some(schema) = &foreign.schema {
                 provenance.details.insert("schema".into(), schema_to_json(schema));
             }
@@ -66,7 +66,7 @@ impl ConvertArgs {
 
 /// Reads a model from any supported file in double precision, so that nothing is rounded.
 fn read(path: &Path) -> Result<(Foreign, Provenance)> {
-    if path.is_dir() || Run::of_checkpoint(path).is_some() {
+    if path.is_dir() || RunDirectory::of_checkpoint(path).is_some() {
         // Runs are in single precision.
         let model = Model::open(path)?;
         let schema = Some((*model.layout.schema).clone());
@@ -75,7 +75,7 @@ fn read(path: &Path) -> Result<(Foreign, Provenance)> {
     if !path.exists() {
         return Err(Failure::new(format!("{}: there is no such model", path.display())));
     }
-    if Format::of_ending(path) != Some(Format::Harmonium) {
+    if ModelFormat::of_ending(path) != Some(ModelFormat::Harmonium) {
         return Ok((convert::read(path)?, Provenance::default()));
     }
     let machine: Machine<f64> = Machine::load(path)?;

@@ -198,7 +198,7 @@ pub(crate) fn write_table(table: &Table, path: Option<&std::path::Path>, force: 
         "png" => return write_images(table, path, force),
         _ => {
             return Err(Failure::usage(format!(
-                "{}: what format is that? End the name in .csv, .npy, .npz, .fasta or .png",
+                "{}: unknown format; end the name in .csv, .npy, .npz, .fasta or .png",
                 path.display()
             )));
         }

@@ -141,7 +141,7 @@ impl EvaluateArgs {
 pub(crate) fn held_out(model: &Model) -> Result<(Table, String)> {
     let Some(run) = &model.run else {
         return Err(Failure::usage(
-            "which data? Name them after the model, as in `harmonium evaluate model.safetensors table.csv`",
+            "no data to evaluate; name them after the model, as in `harmonium evaluate model.safetensors table.csv`",
         ));
     };
     let mut config = crate::config::Config::read(&run.config())?;

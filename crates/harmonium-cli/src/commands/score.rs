@@ -3,7 +3,7 @@
 use crate::args::Common;
 use crate::data::DataArgs;
 use crate::error::{Failure, Result};
-use crate::evaluation::{Effort, Rows, log_z};
+use crate::evaluation::{Effort, TableStates, log_z};
 use crate::model::Model;
 use crate::output::{put, put_bytes, say};
 use crate::run;
@@ -55,9 +55,9 @@ impl ScoreArgs {
             run::may_write(path, common.force)?;
         }
         let model = Model::open(&self.model)?;
-        let rows = |name: &str| -> Result<Rows<'_>> {
+        let rows = |name: &str| -> Result<TableStates<'_>> {
             let table = self.read.load_like(name, &model.columns()?, common.seed.unwrap_or(0))?;
-            Rows::new(&model.machine, &model.layout, &table, None)
+            TableStates::new(&model.machine, &model.layout, &table, None)
         };
         if model.is_conditional() && self.no_log_z {
             return Err(Failure::usage(

@@ -70,7 +70,7 @@ impl VerifyArgs {
             put!(
                 "{}",
                 if ok {
-                    "the sampler samples this machine"
+                    "the samples agree with enumeration"
                 } else {
                     "samples and enumeration do not agree"
                 }

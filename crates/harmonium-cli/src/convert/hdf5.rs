@@ -1,6 +1,6 @@
 //! RBMs as HDF5: the checkpoints of `rbms`, and the files of RestrictedBoltzmannMachines.jl.
 
-use super::{Foreign, Format, layer, parts, rbm};
+use super::{Foreign, ModelFormat, layer, parts, rbm};
 use crate::error::{Failure, Result};
 use harmonium::{Kind, Layer, Machine};
 use harmonium_data::Holds;
@@ -13,7 +13,7 @@ fn guarded<T>(path: &Path, call: impl FnOnce() -> rust_hdf5::Result<T>) -> Resul
     let bad = |why: String| {
         Failure::new(format!("{}: HDF5: {why}; the file is damaged or holds no model", path.display()))
     };
-    match harmonium_data::shielded(call) {
+    match harmonium_data::catch_panic(call) {
         Some(Ok(value)) => Ok(value),
         Some(Err(e)) => Err(bad(e.to_string())),
         None => Err(bad("not readable".into())),
@@ -146,7 +146,7 @@ fn julia_layer(r: &Reader<'_>, side: &str) -> Result<Layer<f64>> {
         ("Gaussian", _) => Kind::Gaussian,
         ("ReLU", _) => Kind::Relu,
         ("dReLU", _) => Kind::Drelu,
-        _ => return Err(r.bad(format!("layers of type {word:?} are not among ours"))),
+        _ => return Err(r.bad(format!("layers of type {word:?} are not supported"))),
     };
     let k = kind.params().len();
     if shape.last() != Some(&k) {
@@ -199,12 +199,12 @@ fn shift(layer: &mut Layer<f64>, by: &Array1<f64>) {
 }
 
 /// The bytes of a file of either program.
-pub(super) fn bytes(machine: &Machine<f64>, format: Format, path: &Path) -> Result<Vec<u8>> {
+pub(super) fn bytes(machine: &Machine<f64>, format: ModelFormat, path: &Path) -> Result<Vec<u8>> {
     let (v, h, w) = parts(machine).map_err(Failure::new)?;
     let dir = tempdir(path)?;
     let file = dir.join("model.h5");
     let written = guarded(path, || match format {
-        Format::Rbms => write_rbms(&file, v, h, w),
+        ModelFormat::Rbms => write_rbms(&file, v, h, w),
         _ => write_julia(&file, v, h, w),
     });
     let bytes = written.and_then(|known| match known {

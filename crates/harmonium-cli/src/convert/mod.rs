@@ -3,7 +3,6 @@
 mod adabm;
 #[cfg(feature = "hdf5")]
 mod hdf5;
-pub(crate) mod npy;
 mod npz;
 
 use crate::error::{Failure, Result};
@@ -15,7 +14,7 @@ use std::path::Path;
 
 /// A format of model files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
+pub(crate) enum ModelFormat {
     /// Our own: any machine, .safetensors
     Harmonium,
     /// npz with components_, intercept_visible_, intercept_hidden_: binary RBMs
@@ -30,7 +29,7 @@ pub(crate) enum Format {
     RbmJl,
 }
 
-impl Format {
+impl ModelFormat {
     /// The format that a file's ending stands for when it is written.
     pub(crate) fn of_ending(path: &Path) -> Option<Self> {
         Some(match path.extension()?.to_str()?.to_lowercase().as_str() {
@@ -57,10 +56,10 @@ impl From<Machine<f64>> for Foreign {
 
 /// Reads the file of another program; its contents tell which.
 pub(crate) fn read(path: &Path) -> Result<Foreign> {
-    match Format::of_ending(path) {
-        Some(Format::Sklearn) => npz::read(path).map(Into::into),
-        Some(Format::Adabmdca) => adabm::read(path),
-        Some(Format::Rbms) => read_hdf5(path),
+    match ModelFormat::of_ending(path) {
+        Some(ModelFormat::Sklearn) => npz::read(path).map(Into::into),
+        Some(ModelFormat::Adabmdca) => adabm::read(path),
+        Some(ModelFormat::Rbms) => read_hdf5(path),
         _ => Err(Failure::new(format!(
             "{}: this is no model file; expected .safetensors, .npz, .h5 or .dat",
             path.display()
@@ -88,17 +87,17 @@ fn no_hdf5(path: &Path) -> Failure {
 pub(crate) fn bytes(
     machine: &Machine<f64>,
     schema: &Schema,
-    format: Format,
+    format: ModelFormat,
     path: &Path,
 ) -> Result<Vec<u8>> {
     match format {
-        Format::Harmonium => Err(Failure::new("our own format is written by the library")),
-        Format::Sklearn | Format::Wbc => npz::bytes(machine, format),
-        Format::Adabmdca => adabm::bytes(machine, schema),
+        ModelFormat::Harmonium => Err(Failure::new("our own format is written by the library")),
+        ModelFormat::Sklearn | ModelFormat::Wbc => npz::bytes(machine, format),
+        ModelFormat::Adabmdca => adabm::bytes(machine, schema),
         #[cfg(feature = "hdf5")]
-        Format::Rbms | Format::RbmJl => hdf5::bytes(machine, format, path),
+        ModelFormat::Rbms | ModelFormat::RbmJl => hdf5::bytes(machine, format, path),
         #[cfg(not(feature = "hdf5"))]
-        Format::Rbms | Format::RbmJl => Err(no_hdf5(path)),
+        ModelFormat::Rbms | ModelFormat::RbmJl => Err(no_hdf5(path)),
     }
 }
 

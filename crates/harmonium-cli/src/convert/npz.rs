@@ -1,15 +1,16 @@
 //! Binary RBMs as npz: scikit-learn's names, or `w`, `b`, `c`.
 
-use super::npy::{self, Arrays};
-use super::{Format, layer, parts, rbm};
+use super::{ModelFormat, layer, parts, rbm};
 use crate::error::{Failure, Result};
 use harmonium::{Kind, Machine};
-use ndarray::{Array1, Array2, ArrayD, Ix1, Ix2};
+use harmonium_data::{NumberArray, npz_bytes, read_npz};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Reads either set of names.
 pub(super) fn read(path: &Path) -> Result<Machine<f64>> {
-    let arrays = npy::read(path)?;
+    let arrays = read_npz(path)?;
     let names = |list: [&str; 3]| list.iter().all(|n| arrays.contains_key(*n));
     let bad = |what: String| Failure::new(format!("{}: {what}", path.display()));
     let (w, b, c) = if names(["components_", "intercept_visible_", "intercept_hidden_"]) {
@@ -37,20 +38,22 @@ pub(super) fn read(path: &Path) -> Result<Machine<f64>> {
     rbm(layer(Kind::Binary, b)?, layer(Kind::Binary, c)?, w)
 }
 
-fn matrix(x: &ArrayD<f64>) -> Result<Array2<f64>, String> {
-    x.clone()
-        .into_dimensionality::<Ix2>()
-        .map_err(|_| format!("weights have {} axes, expected 2", x.ndim()))
+fn matrix(x: &NumberArray) -> Result<Array2<f64>, String> {
+    match x.shape[..] {
+        [m, n] => Array2::from_shape_vec((m, n), x.values.clone()).map_err(|e| e.to_string()),
+        _ => Err(format!("weights have {} axes, expected 2", x.shape.len())),
+    }
 }
 
-fn vector(x: &ArrayD<f64>) -> Result<Array1<f64>, String> {
-    x.clone()
-        .into_dimensionality::<Ix1>()
-        .map_err(|_| format!("biases have {} axes, expected 1", x.ndim()))
+fn vector(x: &NumberArray) -> Result<Array1<f64>, String> {
+    match x.shape[..] {
+        [_] => Ok(Array1::from_vec(x.values.clone())),
+        _ => Err(format!("biases have {} axes, expected 1", x.shape.len())),
+    }
 }
 
 /// Writes one set of names.
-pub(super) fn bytes(machine: &Machine<f64>, format: Format) -> Result<Vec<u8>> {
+pub(super) fn bytes(machine: &Machine<f64>, format: ModelFormat) -> Result<Vec<u8>> {
     let (v, h, w) = parts(machine).map_err(Failure::new)?;
     if (v.kind(), h.kind()) != (Kind::Binary, Kind::Binary) {
         return Err(Failure::new(format!(
@@ -59,18 +62,18 @@ pub(super) fn bytes(machine: &Machine<f64>, format: Format) -> Result<Vec<u8>> {
             h.kind()
         )));
     }
-    let theta = |l: &harmonium::Layer<f64>| l.params().row(0).to_owned().into_dyn();
-    let arrays = match format {
-        Format::Sklearn => Arrays::from([
-            ("components_".into(), w.t().to_owned().into_dyn()),
-            ("intercept_visible_".into(), theta(v)),
-            ("intercept_hidden_".into(), theta(h)),
-        ]),
-        _ => Arrays::from([
-            ("w".into(), w.to_owned().into_dyn()),
-            ("b".into(), theta(v)),
-            ("c".into(), theta(h)),
-        ]),
+    let biases =
+        |theta: ArrayView1<'_, f64>| NumberArray { shape: vec![theta.len()], values: theta.to_vec() };
+    let weights = |w: ArrayView2<'_, f64>| NumberArray {
+        shape: w.shape().to_vec(),
+        values: w.iter().copied().collect(),
     };
-    npy::bytes(&arrays)
+    let (b, c) = (biases(v.params().row(0)), biases(h.params().row(0)));
+    let (names, w) = match format {
+        ModelFormat::Sklearn => {
+            (["components_", "intercept_visible_", "intercept_hidden_"], weights(w.t()))
+        }
+        _ => (["w", "b", "c"], weights(w.view())),
+    };
+    Ok(npz_bytes(&BTreeMap::from_iter(names.map(String::from).into_iter().zip([w, b, c])))?)
 }

@@ -166,7 +166,7 @@ impl Evaluation {
 }
 
 /// Rows of a table as states of a machine.
-pub(crate) struct Rows<'a> {
+pub(crate) struct TableStates<'a> {
     /// The machine, with the class among the hidden units where the rows have none.
     pub(crate) machine: Machine,
     data: Cow<'a, Data>,
@@ -178,7 +178,7 @@ pub(crate) struct Rows<'a> {
     pub(crate) remark: Option<String>,
 }
 
-impl<'a> Rows<'a> {
+impl<'a> TableStates<'a> {
     /// The rows that a machine has learned from.
     pub(crate) fn of_data(machine: &Machine, data: &'a Data, floor: Option<&'a Floor>) -> Self {
         let whole = whole_rows(data.rows(), data.known());
@@ -362,6 +362,6 @@ pub(crate) fn evaluate(
     effort: &Effort,
     common: &Common,
 ) -> Result<Evaluation> {
-    let rows = Rows::new(machine, &model.layout, table, model.floor.as_ref())?;
+    let rows = TableStates::new(machine, &model.layout, table, model.floor.as_ref())?;
     rows.evaluate(name, effort, common, &mut |_| {})
 }

@@ -2,7 +2,7 @@
 
 use super::Evaluation;
 use crate::error::Result;
-use crate::run::{self, Run};
+use crate::run::{self, RunDirectory};
 use serde_json::{Value, json};
 
 /// The evaluations of models along a run: one object per line, one for each update and data, as `evaluate --json`
@@ -11,7 +11,7 @@ pub(crate) struct Records(Vec<Value>);
 
 impl Records {
     /// What has been found so far.
-    pub(crate) fn read(run: &Run) -> Self {
+    pub(crate) fn read(run: &RunDirectory) -> Self {
         let text = std::fs::read_to_string(run.evaluations()).unwrap_or_default();
         Self(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
     }
@@ -22,7 +22,12 @@ impl Records {
     }
 
     /// Adds an evaluation, in place of an older one of the same, and writes the file anew.
-    pub(crate) fn add(&mut self, run: &Run, update: u64, evaluation: &Evaluation) -> Result<Value> {
+    pub(crate) fn add(
+        &mut self,
+        run: &RunDirectory,
+        update: u64,
+        evaluation: &Evaluation,
+    ) -> Result<Value> {
         let mut object = evaluation.json();
         object["update"] = json!(update);
         object["training_seconds"] = json!(seconds(run, update));
@@ -37,7 +42,7 @@ impl Records {
 }
 
 /// Seconds of training up to an update, from the metrics, which hold some of the updates.
-fn seconds(run: &Run, update: u64) -> Option<f64> {
+fn seconds(run: &RunDirectory, update: u64) -> Option<f64> {
     let events = run.events().ok()?;
     let point = |e: &Value| Some((e["update"].as_u64()?, e["seconds"].as_f64()?));
     let points: Vec<(u64, f64)> = events.iter().filter_map(point).collect();

@@ -11,11 +11,11 @@ pub(crate) use page::page;
 use crate::args::Common;
 use crate::config::Config;
 use crate::error::Result;
-use crate::evaluation::Rows;
+use crate::evaluation::TableStates;
 use crate::figure::Figure;
 use crate::model::Model;
 use crate::output::say;
-use crate::run::Run;
+use crate::run::RunDirectory;
 use harmonium::{Bits, Machine, States};
 use harmonium_data::{Dataset, Table};
 
@@ -32,7 +32,7 @@ pub(crate) struct Section {
 /// What the sections are made from.
 struct Material<'a> {
     model: &'a Model,
-    run: &'a Run,
+    run: &'a RunDirectory,
     set: Dataset,
     /// Training rows, at most as many as samples; as states, what is missing is drawn given the rest of the row.
     rows: Table,
@@ -47,7 +47,7 @@ struct Material<'a> {
 }
 
 /// All sections.
-pub(crate) fn sections(model: &Model, run: &Run, common: &Common) -> Result<Vec<Section>> {
+pub(crate) fn sections(model: &Model, run: &RunDirectory, common: &Common) -> Result<Vec<Section>> {
     let tell = |what: &str| {
         if !common.quiet {
             say!("{what} …");
@@ -61,7 +61,7 @@ pub(crate) fn sections(model: &Model, run: &Run, common: &Common) -> Result<Vec<
     let samples = model.layout.table(&model.machine, &sampled)?;
     let step = set.train.rows().div_ceil(SAMPLES).max(1);
     let rows = set.train.select(&(0..set.train.rows()).step_by(step).collect::<Vec<_>>())?;
-    let seen = Rows::new(&model.machine, &model.layout, &rows, None)?;
+    let seen = TableStates::new(&model.machine, &model.layout, &rows, None)?;
     let (data, known) = (seen.filled(seed)?, seen.known().to_vec());
     let kept = run.kept().into_iter();
     let trajectory = kept.map(|(_, file)| model.checkpoint(&file)).collect::<Result<_>>()?;

@@ -5,7 +5,7 @@ use crate::error::{Failure, Result};
 use crate::figure::{STYLE, escape};
 use crate::model::Model;
 use crate::output::grouped;
-use crate::run::Run;
+use crate::run::RunDirectory;
 use harmonium::Role;
 use serde_json::Value;
 use std::fmt::Write;
@@ -28,7 +28,7 @@ pre{background:color-mix(in srgb,var(--ink) 6%,transparent);padding:14px;border-
 code{font-size:.92em}";
 
 /// The whole page.
-pub(crate) fn page(model: &Model, run: &Run, sections: &[Section]) -> Result<String> {
+pub(crate) fn page(model: &Model, run: &RunDirectory, sections: &[Section]) -> Result<String> {
     let evaluation: Value = std::fs::read_to_string(run.evaluation())
         .ok()
         .and_then(|text| serde_json::from_str(&text).ok())

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use flate2::read::GzDecoder;
 
+use crate::schema::numbered;
 use crate::split::{Dataset, Split};
-use crate::table::numbered;
-use crate::{BitMatrix, Column, Error, Kind, Labels, Place, Result, Schema, Table, Values};
+use crate::{Bits, Column, Error, Kind, Labels, Place, Result, Schema, Table, Values};
 
 const DIGITS: &[u8] = include_bytes!("../../data/digits.gz");
 const DIGITS_ROWS: usize = 1797;
@@ -16,7 +16,7 @@ const MNIST: &[u8] = include_bytes!("../../data/mnist.gz");
 const MNIST_ROWS: usize = 70_000;
 const MNIST_TRAIN: usize = 60_000;
 
-/// A pixel of `digits` is on when at least half of the 16 dots it sums up are.
+/// A grey pixel of the digits is the number of dots that are on in a 4 × 4 square; from this number on the binary pixel is 1.
 pub const DIGITS_THRESHOLD: u8 = 8;
 
 /// The 1797 digits of 8 × 8 pixels: binary (at least [`DIGITS_THRESHOLD`] of 16), or as counts 0 to 16.
@@ -51,7 +51,7 @@ pub fn mnist() -> Result<Dataset> {
     let part = |first: usize, end: usize| {
         let codes = labels[first..end].iter().copied();
         let mut table = labelled(Kind::Binary, [28, 28], codes);
-        let mut bits = BitMatrix::zeros(end - first, 784);
+        let mut bits = Bits::zeros(end - first, 784);
         let rows = images[first * BYTES..end * BYTES].chunks_exact(BYTES);
         for (row, packed) in rows.enumerate() {
             for (word, bytes) in bits.row_mut(row).iter_mut().zip(packed.chunks(8)) {

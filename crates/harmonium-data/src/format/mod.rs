@@ -1,20 +1,18 @@
 //! How the entries of a column are written: text to number and back.
 
 mod calendar;
-mod guess;
 mod moment;
 mod number;
 
 use std::fmt;
 use std::str::FromStr;
 
-pub(crate) use guess::{Guess, guess, is_value};
-pub(crate) use moment::Moment;
-pub(crate) use number::{Decimals, Number};
+pub(crate) use moment::{Item, Letters, Moment};
+pub(crate) use number::{Decimals, MOST_DECIMALS, Number};
 
-/// How the numbers of a column are written in text: the way from text to number and back.
+/// How the numbers of a column are written as text, and read back.
 ///
-/// Its own text form is a number written in that way (`1,234.56`, `$1,234.56`, `1234%`, `1234,##` with at most two
+/// Its own text form is an example, a number written in that way (`1,234.56`, `$1,234.56`, `1234%`, `1234,##` with at most two
 /// decimals), `whole`, or the pattern of a date or time in the letters of `strftime` (`%Y-%m-%d`, `%-m/%-d/%Y`,
 /// `%Y-%m-%dT%H:%M:%S%.3fZ`):
 ///
@@ -30,10 +28,10 @@ pub(crate) use number::{Decimals, Number};
 /// # Ok::<(), String>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CellFormat(Form);
+pub struct CellFormat(Notation);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-enum Form {
+enum Notation {
     #[default]
     Plain,
     Number(Number),
@@ -42,18 +40,13 @@ enum Form {
 
 impl CellFormat {
     /// Numbers as programs write them, with all their digits.
-    pub const PLAIN: Self = Self(Form::Plain);
+    pub const PLAIN: Self = Self(Notation::Plain);
     /// Whole numbers.
-    pub const WHOLE: Self = Self(Form::Number(Number::WHOLE));
+    pub const WHOLE: Self = Self(Notation::Number(Number::WHOLE));
 
     /// Whether numbers are written as programs write them, with all their digits.
     pub fn is_plain(&self) -> bool {
-        self.0 == Form::Plain
-    }
-
-    /// Whether the numbers are dates or times: days since 1970-01-01, or seconds where hours are written.
-    pub fn is_moment(&self) -> bool {
-        matches!(self.0, Form::Moment(_))
+        self.0 == Notation::Plain
     }
 
     /// Whether a plain number reads as itself.
@@ -65,18 +58,18 @@ impl CellFormat {
     pub fn read(&self, word: &str) -> Option<f64> {
         let word = word.trim();
         match &self.0 {
-            Form::Number(number) if *self != Self::WHOLE => number.read(word),
-            Form::Moment(moment) => moment.read(word),
-            _ => crate::cells::lenient_number(word),
+            Notation::Number(number) if *self != Self::WHOLE => number.read(word),
+            Notation::Moment(moment) => moment.read(word),
+            _ => crate::words::lenient_number(word),
         }
     }
 
     /// `value` in this form, rounded to what can be written.
     pub fn write(&self, value: f64) -> String {
         match &self.0 {
-            Form::Number(number) => number.write(value),
-            Form::Moment(moment) => moment.write(value),
-            Form::Plain => value.to_string(),
+            Notation::Number(number) => number.write(value),
+            Notation::Moment(moment) => moment.write(value),
+            Notation::Plain => value.to_string(),
         }
     }
 
@@ -91,15 +84,15 @@ impl CellFormat {
     /// An entry in this form, for messages.
     pub(crate) fn example(&self) -> String {
         match &self.0 {
-            Form::Moment(_) => format!("{self} as in {}", self.write(1_580_474_096.0 / self.unit())),
+            Notation::Moment(_) => format!("{self} as in {}", self.write(1_580_474_096.0 / self.unit())),
             _ => self.to_string(),
         }
     }
 
-    /// Seconds for which the number 1 stands.
+    /// Seconds per unit of the numbers: a day for dates, one second for times.
     fn unit(&self) -> f64 {
         match &self.0 {
-            Form::Moment(moment) if !moment.has_time() => 86_400.0,
+            Notation::Moment(moment) if !moment.has_time() => 86_400.0,
             _ => 1.0,
         }
     }
@@ -107,10 +100,10 @@ impl CellFormat {
     /// The same form with as many decimals as `words` of it had, at least and at most.
     pub(crate) fn with_decimals(self, seen: Option<(u8, u8)>) -> Self {
         match (self.0, seen) {
-            (Form::Number(number), Some((least, most))) => {
+            (Notation::Number(number), Some((least, most))) => {
                 let decimals =
                     if least == most { Decimals::Exactly(most) } else { Decimals::AtMost(most) };
-                Self(Form::Number(Number { decimals, ..number }))
+                Self(Notation::Number(Number { decimals, ..number }))
             }
             (form, _) => Self(form),
         }
@@ -119,7 +112,7 @@ impl CellFormat {
     /// Decimals of a word of this form; `None` where they do not matter.
     pub(crate) fn decimals(&self, word: &str) -> Option<u8> {
         match &self.0 {
-            Form::Number(number) => Some(number.decimals_of(word)),
+            Notation::Number(number) => Some(number.decimals_of(word)),
             _ => None,
         }
     }
@@ -127,23 +120,23 @@ impl CellFormat {
 
 impl From<Number> for CellFormat {
     fn from(number: Number) -> Self {
-        Self(Form::Number(number))
+        Self(Notation::Number(number))
     }
 }
 
 impl From<Moment> for CellFormat {
     fn from(moment: Moment) -> Self {
-        Self(Form::Moment(moment))
+        Self(Notation::Moment(moment))
     }
 }
 
 impl fmt::Display for CellFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Form::Plain => f.write_str("plain"),
+            Notation::Plain => f.write_str("plain"),
             _ if *self == Self::WHOLE => f.write_str("whole"),
-            Form::Number(number) => number.fmt(f),
-            Form::Moment(moment) => moment.fmt(f),
+            Notation::Number(number) => number.fmt(f),
+            Notation::Moment(moment) => moment.fmt(f),
         }
     }
 }

@@ -62,11 +62,11 @@ const MONTHS: [&str; 12] = [
     "December",
 ];
 const DAY: f64 = 86_400.0;
-/// 0001-01-01 and 9999-12-31 as days: what four digits of a year can say.
+/// 0001-01-01 and 9999-12-31 as days: the range of four-digit years.
 const DAYS: [i64; 2] = [-719_162, 2_932_896];
-/// 1969-01-01 and 2068-12-31: what two digits can say.
+/// 1969-01-01 and 2068-12-31: the range of two-digit years.
 const SHORT_DAYS: [i64; 2] = [-365, 36_159];
-/// The first of the two digits that stand for the last century.
+/// Two-digit years from here on are in the twentieth century.
 const PIVOT: i64 = 69;
 
 /// The pattern of a date, a time or both.
@@ -75,7 +75,7 @@ pub(crate) struct Moment {
     items: Vec<Item>,
 }
 
-/// What the pieces of an entry say.
+/// The values of the pieces of an entry.
 #[derive(Clone, Copy)]
 struct Fields {
     year: i64,
@@ -151,7 +151,7 @@ impl Moment {
                 ((rounded / DAY).floor(), rounded.rem_euclid(DAY))
             }
         };
-        // Half a month on: the nearest first of a month lies in the same month.
+        // Half a month later, the nearest first of a month is that of the same month.
         let shift = if self.has_date() && !self.items.iter().any(|i| matches!(i, Item::Day { .. })) {
             14
         } else {
@@ -159,7 +159,7 @@ impl Moment {
         };
         let [first, last] = if self.has_short_year() { SHORT_DAYS } else { DAYS };
         let (year, month, day) = civil_from_days((days as i64).clamp(first, last - shift) + shift);
-        // Fractions of the smallest unit that were lost in floating point do not become a unit less.
+        // A rounding error must not make the number of smallest units one less.
         let whole = (seconds + 0.5 * step.min(1e-6)).floor();
         let (hour, minute, second) =
             ((whole / 3600.0) as i64 % 24, (whole / 60.0) as i64 % 60, whole as i64 % 60);
@@ -395,7 +395,7 @@ mod tests {
         assert_eq!(pattern("%Y-%m-%d %H:%M:%S").write(-0.4), "1970-01-01 00:00:00");
         assert_eq!(pattern("%Y-%m-%d").write(1e300), "9999-12-31");
         assert_eq!(pattern("%Y-%m-%d").write(f64::NEG_INFINITY), "0001-01-01");
-        // Two digits cannot say more than a century: what lies outside is not written as if it were inside.
+        // Two digits cover one century: a year outside of it is not written as if it were inside.
         assert_eq!(pattern("%d/%m/%y").write(-366.0), "01/01/69");
         assert_eq!(pattern("%d/%m/%y").write(36_160.0), "31/12/68");
     }

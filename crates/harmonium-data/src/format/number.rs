@@ -10,19 +10,19 @@ pub(crate) enum Decimals {
     AtMost(u8),
 }
 
-/// A number with what stands before, between and behind its digits.
+/// How a number is written: prefix, suffix, separators and decimals.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Number {
     pub(crate) prefix: String,
     pub(crate) suffix: String,
-    /// What stands between groups of three digits.
+    /// The separator of groups of three digits.
     pub(crate) group: Option<char>,
     /// The decimal point.
     pub(crate) point: char,
     pub(crate) decimals: Decimals,
 }
 
-/// f64 has no more digits that mean anything.
+/// The significant decimal digits of an f64.
 pub(crate) const MOST_DECIMALS: u8 = 15;
 
 impl Number {
@@ -34,14 +34,14 @@ impl Number {
         decimals: Decimals::Exactly(0),
     };
 
-    /// The number of a word; what stands before and behind its digits may be left out.
+    /// The number of a word; prefix and suffix may be absent.
     pub(crate) fn read(&self, word: &str) -> Option<f64> {
         let (negative, body) = self.body(word)?;
         let value = self.digits(body)?;
         Some(if negative { -value } else { value })
     }
 
-    /// The sign of a word, and its digits with what stands between them.
+    /// The sign of a word, and its digits with their separators.
     fn body<'a>(&self, word: &'a str) -> Option<(bool, &'a str)> {
         // The sign may stand before or behind the currency.
         let (before, word) = sign(word.trim());
@@ -158,7 +158,7 @@ impl Number {
         if affix(prefix) || affix(suffix) || group.is_some() && group == point {
             return None;
         }
-        // Without a decimal in sight the point is the sign that does not group.
+        // Without decimals, the decimal point is the character that does not separate groups.
         let point = point.unwrap_or(if group == Some('.') { ',' } else { '.' });
         Some(Self { prefix: prefix.into(), suffix: suffix.into(), group, point, decimals })
     }

@@ -1,7 +1,7 @@
 //! Bars and stripes, and shifting bars.
 
-use super::dice::Dice;
-use crate::{BitMatrix, Kind, Result, Table};
+use super::random::Random;
+use crate::{Bits, Kind, Result, Table};
 
 /// Every image whose rows are each all on or all off, or whose columns are: 2^height + 2^width − 2 rows.
 ///
@@ -19,12 +19,12 @@ pub(super) fn bars_and_stripes(
         None => index >> y & 1 == 1,
         Some(other) => (other + 1) >> x & 1 == 1,
     };
-    let mut dice = Dice::new(seed, "bars-and-stripes");
-    let mut bits = BitMatrix::zeros(rows.unwrap_or(distinct), height * width);
+    let mut random = Random::new(seed, "bars-and-stripes");
+    let mut bits = Bits::zeros(rows.unwrap_or(distinct), height * width);
     for row in 0..bits.rows() {
         let index = match rows {
             None => row,
-            Some(_) => dice.below(distinct),
+            Some(_) => random.below(distinct),
         };
         for y in 0..height {
             for x in 0..width {
@@ -37,12 +37,12 @@ pub(super) fn bars_and_stripes(
 
 /// A bar of `bar` ones on a ring of `length` pixels, in every position; or `rows` draws of them.
 pub(super) fn shifting_bars(length: usize, bar: usize, rows: Option<usize>, seed: u64) -> Result<Table> {
-    let mut dice = Dice::new(seed, "shifting-bars");
-    let mut bits = BitMatrix::zeros(rows.unwrap_or(length), length);
+    let mut random = Random::new(seed, "shifting-bars");
+    let mut bits = Bits::zeros(rows.unwrap_or(length), length);
     for row in 0..bits.rows() {
         let start = match rows {
             None => row,
-            Some(_) => dice.below(length),
+            Some(_) => random.below(length),
         };
         for i in 0..bar {
             bits.set(row, (start + i) % length, true);

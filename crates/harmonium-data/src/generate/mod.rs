@@ -1,7 +1,7 @@
-//! Data sets made on the spot, from a name such as `bars-and-stripes:4x4` and a seed.
+//! Generated data sets, from a name such as `bars-and-stripes:4x4` and a seed.
 
 mod bars;
-pub(crate) mod dice;
+pub(crate) mod random;
 mod shapes;
 mod spins;
 mod teacher;
@@ -141,7 +141,7 @@ impl Generator {
     }
 }
 
-/// What stands behind the name: a size and `key=value` pairs.
+/// What follows the name: a size and `key=value` pairs.
 struct Options<'a> {
     name: &'a str,
     size: Option<String>,

@@ -2,29 +2,29 @@
 
 use std::sync::Arc;
 
-use super::dice::Dice;
-use crate::table::numbered;
-use crate::{BitMatrix, Column, Kind, Labels, Result, Schema, Table, Values};
+use super::random::Random;
+use crate::schema::numbered;
+use crate::{Bits, Column, Kind, Labels, Result, Schema, Table, Values};
 
 const NAMES: [&str; 3] = ["disc", "square", "triangle"];
 
 /// One shape per row, of random size and place, wholly inside the image; its name is the label.
 pub(super) fn shapes(height: usize, width: usize, rows: usize, seed: u64) -> Result<Table> {
-    let mut dice = Dice::new(seed, "shapes");
+    let mut random = Random::new(seed, "shapes");
     let categories: Arc<[String]> = NAMES.map(str::to_owned).into();
     let mut columns = numbered("v", height * width, Kind::Binary);
     columns.push(Column::new("label", Kind::Label).with_categories(categories.clone()));
     let label = columns.len() - 1;
     let schema = Schema { columns, shape: Some([height, width]) };
-    let mut bits = BitMatrix::zeros(rows, height * width);
+    let mut bits = Bits::zeros(rows, height * width);
     let mut codes = Vec::with_capacity(rows);
     let side = height.min(width) as f64;
     for row in 0..rows {
-        let shape = dice.below(NAMES.len());
+        let shape = random.below(NAMES.len());
         // Half the shape's extent: an eighth to a quarter of the image.
-        let r = side * (0.125 + 0.125 * dice.uniform());
-        let cy = r + (height as f64 - 2.0 * r) * dice.uniform();
-        let cx = r + (width as f64 - 2.0 * r) * dice.uniform();
+        let r = side * (0.125 + 0.125 * random.uniform());
+        let cy = r + (height as f64 - 2.0 * r) * random.uniform();
+        let cx = r + (width as f64 - 2.0 * r) * random.uniform();
         codes.push(shape as u32);
         for y in 0..height {
             for x in 0..width {

@@ -1,7 +1,7 @@
 //! Spins in equilibrium: the square-lattice Ising model, and the Curie–Weiss model sampled exactly.
 
-use super::dice::Dice;
-use crate::{BitMatrix, Kind, Result, Table};
+use super::random::Random;
+use crate::{Bits, Kind, Result, Table};
 
 /// Sweeps before the first row, and between rows. Each is a heat-bath sweep and a number of Wolff clusters:
 /// the first is quick far from criticality, the second at it.
@@ -12,7 +12,7 @@ const BETWEEN: usize = 3;
 pub(super) fn ising(height: usize, width: usize, beta: f64, rows: usize, seed: u64) -> Result<Table> {
     let mut lattice = Lattice::new(height, width, beta, seed);
     lattice.burn_in();
-    let mut bits = BitMatrix::zeros(rows, height * width);
+    let mut bits = Bits::zeros(rows, height * width);
     for row in 0..rows {
         for _ in 0..BETWEEN {
             lattice.sweep();
@@ -34,7 +34,7 @@ struct Lattice {
     /// Clusters per sweep.
     clusters: usize,
     stack: Vec<usize>,
-    dice: Dice,
+    random: Random,
 }
 
 impl Lattice {
@@ -55,11 +55,11 @@ impl Lattice {
             join: -libm::expm1(-2.0 * beta),
             clusters: 1,
             stack: Vec::new(),
-            dice: Dice::new(seed, "ising"),
+            random: Random::new(seed, "ising"),
         }
     }
 
-    /// Forgets the start, and finds how many clusters flip about as many spins as there are. The number is
+    /// Burn-in, which also finds how many clusters flip about as many spins as there are. The number is
     /// fixed from then on: stopping as soon as enough spins are flipped would favour large clusters.
     fn burn_in(&mut self) {
         for _ in 0..BURN_IN {
@@ -73,14 +73,14 @@ impl Lattice {
     fn sweep(&mut self) -> usize {
         for site in 0..self.up.len() {
             let ups = self.neighbours[site].iter().filter(|&&n| self.up[n]).count();
-            self.up[site] = self.dice.chance(self.heat_bath[ups]);
+            self.up[site] = self.random.chance(self.heat_bath[ups]);
         }
         (0..self.clusters).map(|_| self.flip_cluster()).sum()
     }
 
     /// Wolff's update: grow a cluster of equal spins from a random one, flip it, and say how large it was.
     fn flip_cluster(&mut self) -> usize {
-        let start = self.dice.below(self.up.len());
+        let start = self.random.below(self.up.len());
         let old = self.up[start];
         self.up[start] = !old;
         self.stack.push(start);
@@ -88,7 +88,7 @@ impl Lattice {
         while let Some(site) = self.stack.pop() {
             size += 1;
             for next in self.neighbours[site] {
-                if self.up[next] == old && self.dice.chance(self.join) {
+                if self.up[next] == old && self.random.chance(self.join) {
                     self.up[next] = !old;
                     self.stack.push(next);
                 }
@@ -109,14 +109,14 @@ pub(super) fn curie_weiss(spins: usize, beta: f64, rows: usize, seed: u64) -> Re
                 + beta * magnetisation * magnetisation / (2.0 * n)
         })
         .collect();
-    let cumulative = Dice::cumulative(&log_weights);
-    let mut dice = Dice::new(seed, "curie-weiss");
+    let cumulative = Random::cumulative(&log_weights);
+    let mut random = Random::new(seed, "curie-weiss");
     let mut sites: Vec<usize> = (0..spins).collect();
-    let mut bits = BitMatrix::zeros(rows, spins);
+    let mut bits = Bits::zeros(rows, spins);
     for row in 0..rows {
-        let ups = dice.pick(&cumulative);
+        let ups = random.pick(&cumulative);
         for k in 0..ups {
-            let other = k + dice.below(spins - k);
+            let other = k + random.below(spins - k);
             sites.swap(k, other);
             bits.set(row, sites[k], true);
         }

@@ -1,7 +1,7 @@
-//! A random RBM as teacher, with parameters that can be compared with the pupil's.
+//! A random RBM as teacher, whose parameters can be compared with those of a student.
 
-use super::dice::Dice;
-use crate::{BitMatrix, Kind, Result, Table};
+use super::random::Random;
+use crate::{Bits, Kind, Result, Table};
 
 /// Up to so many hidden units the states of the hidden layer are enumerated and rows are exact.
 const ENUMERATED: usize = 16;
@@ -31,9 +31,9 @@ pub struct Teacher {
 impl Teacher {
     /// The teacher of this size, scale and seed.
     pub fn new(visible: usize, hidden: usize, scale: f64, seed: u64) -> Self {
-        let mut dice = Dice::new(seed, "teacher weights");
+        let mut random = Random::new(seed, "teacher weights");
         let deviation = scale / (visible as f64).sqrt();
-        let weights: Vec<f64> = (0..visible * hidden).map(|_| deviation * dice.normal()).collect();
+        let weights: Vec<f64> = (0..visible * hidden).map(|_| deviation * random.normal()).collect();
         let visible_bias = (0..visible)
             .map(|i| -0.5 * weights[i * hidden..(i + 1) * hidden].iter().sum::<f64>())
             .collect();
@@ -69,37 +69,37 @@ impl Teacher {
 
     /// `rows` visible states.
     pub fn sample(&self, rows: usize, seed: u64) -> Result<Table> {
-        let mut dice = Dice::new(seed, "teacher rows");
-        let mut bits = BitMatrix::zeros(rows, self.visible);
+        let mut random = Random::new(seed, "teacher rows");
+        let mut bits = Bits::zeros(rows, self.visible);
         if self.hidden <= ENUMERATED {
-            let cumulative = Dice::cumulative(&self.hidden_log_weights());
+            let cumulative = Random::cumulative(&self.hidden_log_weights());
             for row in 0..rows {
-                let code = dice.pick(&cumulative);
+                let code = random.pick(&cumulative);
                 for i in 0..self.visible {
                     let field = self.visible_field(i, |j| code >> j & 1 == 1);
-                    bits.set(row, i, dice.chance(sigmoid(field)));
+                    bits.set(row, i, random.chance(sigmoid(field)));
                 }
             }
         } else {
-            let mut v: Vec<bool> = (0..self.visible).map(|_| dice.chance(0.5)).collect();
+            let mut v: Vec<bool> = (0..self.visible).map(|_| random.chance(0.5)).collect();
             for row in 0..rows {
                 let sweeps = if row == 0 { BURN_IN } else { BETWEEN };
-                (0..sweeps).for_each(|_| self.sweep(&mut v, &mut dice));
+                (0..sweeps).for_each(|_| self.sweep(&mut v, &mut random));
                 v.iter().enumerate().for_each(|(i, on)| bits.set(row, i, *on));
             }
         }
         Table::from_bits(Kind::Binary, bits, None)
     }
 
-    fn sweep(&self, v: &mut [bool], dice: &mut Dice) {
+    fn sweep(&self, v: &mut [bool], random: &mut Random) {
         let mut fields = self.hidden_bias.clone();
         for (i, _) in v.iter().enumerate().filter(|(_, on)| **on) {
             let row = &self.weights[i * self.hidden..(i + 1) * self.hidden];
             fields.iter_mut().zip(row).for_each(|(field, w)| *field += w);
         }
-        let h: Vec<bool> = fields.iter().map(|f| dice.chance(sigmoid(*f))).collect();
+        let h: Vec<bool> = fields.iter().map(|f| random.chance(sigmoid(*f))).collect();
         for (i, on) in v.iter_mut().enumerate() {
-            *on = dice.chance(sigmoid(self.visible_field(i, |j| h[j])));
+            *on = random.chance(sigmoid(self.visible_field(i, |j| h[j])));
         }
     }
 }

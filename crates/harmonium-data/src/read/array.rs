@@ -75,7 +75,7 @@ impl Layout {
     pub(crate) fn bytes(&self) -> Option<usize> {
         let size = self.dtype.size();
         let all = self.shape.iter().try_fold(size, |n, d| n.checked_mul(*d))?;
-        // An empty first axis must not hide an absurd row.
+        // An empty first axis must not hide an overflow of the others.
         let row = self.shape.iter().skip(1);
         row.filter(|d| **d > 0).try_fold(size, |n, d| n.checked_mul(*d))?;
         Some(all)
@@ -142,7 +142,7 @@ impl Array {
         let start = self.offset + row * length;
         let bytes = &self.bytes[start..start + length];
         out.clear();
-        // The types that data come in most get a loop of their own.
+        // The most common types have a loop of their own.
         match (dtype, big_endian) {
             (Dtype::U8, _) => out.extend(bytes.iter().map(|byte| f64::from(*byte))),
             (Dtype::F32, false) => out.extend(
@@ -156,6 +156,29 @@ impl Array {
             })),
         }
         true
+    }
+
+    /// All entries, the last index fastest, NaN for missing ones; `None` for text.
+    pub(crate) fn all_numbers(&self) -> Option<Vec<f64>> {
+        let (rows, cols) = (self.layout.rows(), self.layout.cols());
+        if self.layout.dtype.is_text() {
+            return None;
+        }
+        // Without entries the number of rows may be anything.
+        let rows = if cols == 0 { 0 } else { rows };
+        let mut values = Vec::with_capacity(rows * cols);
+        let mut line = Vec::new();
+        for row in 0..rows {
+            if self.numbers(row, &mut line) {
+                values.extend_from_slice(&line);
+            } else {
+                values.extend((0..cols).map(|col| match self.cell(row, col) {
+                    Cell::Number(value) => value,
+                    _ => f64::NAN,
+                }));
+            }
+        }
+        Some(values)
     }
 
     fn fortran_index(&self, row: usize, mut col: usize) -> usize {
@@ -244,7 +267,7 @@ pub(crate) struct ArrayCells {
     place: Place,
     data: Array,
     labels: Option<LabelSource>,
-    /// What the file says that its data columns are.
+    /// The kind of the data columns, where the file declares one.
     pub(crate) kind: Option<Kind>,
     /// Rows of the source before this block.
     pub(crate) first_row: usize,
@@ -362,6 +385,18 @@ mod tests {
             let expected = Cell::Number((i + 2 * j + 6 * k) as f64);
             assert_eq!(array.cell(i, 4 * j + k), expected);
         }
+        let all = array.all_numbers().unwrap();
+        assert_eq!((all.len(), all[12 + 2 * 4 + 3]), (24, (1 + 2 * 2 + 6 * 3) as f64));
+    }
+
+    #[test]
+    fn numbers_of_arrays_without_entries_or_of_text() {
+        let array = |dtype, shape: &[usize]| {
+            Array::new(Layout::plain(dtype, shape.into()), vec![b'a'; 8], 0, &Place::default()).unwrap()
+        };
+        assert_eq!(array(Dtype::F64, &[1 << 60, 0]).all_numbers(), Some(Vec::new()));
+        assert_eq!(array(Dtype::F64, &[]).all_numbers().map(|x| x.len()), Some(1));
+        assert_eq!(array(Dtype::Bytes(4), &[2]).all_numbers(), None);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Sources that are read a stretch of rows at a time.
+//! Sources that are read some rows at a time.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -10,7 +10,7 @@ use super::npy;
 use crate::cells::Cells;
 use crate::{Error, Place, Result};
 
-/// A source that gives any stretch of its rows without reading the others into memory.
+/// A source that gives any range of its rows without reading the others into memory.
 pub(crate) trait BlockSource {
     /// Where the rows come from.
     fn place(&self) -> &Place;

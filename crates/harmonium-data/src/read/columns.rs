@@ -1,4 +1,4 @@
-//! Columns that are in memory already, with what their owner knows about them: those of a frame.
+//! Columns in memory, such as those of a data frame, with their kind and categories where these are known.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ pub struct Given {
     pub name: String,
     /// What its entries mean, where that is known.
     pub kind: Option<Kind>,
-    /// The words that the values are places of; without them the values are numbers.
+    /// The categories that the values index; without them the values are numbers.
     pub levels: Option<Arc<[String]>>,
     /// A value per row, NaN where it is missing.
     pub values: Vec<f64>,

@@ -1,7 +1,7 @@
 //! Files with several named arrays (npz, safetensors, HDF5): which of them are the data.
 
 use super::array::{Array, ArrayCells, LabelSource};
-use super::{Grid, Part};
+use super::{Grid, Subset};
 use crate::{Error, Kind, Place, Result};
 
 /// A file with named arrays.
@@ -30,14 +30,14 @@ pub(crate) fn grids(file: &mut dyn Container, part: Option<&str>, place: &Place)
     if names.is_empty() {
         return Err(Error::empty(place, "the file holds no arrays"));
     }
-    let choices: Vec<(Part, String)> = match part {
+    let choices: Vec<(Subset, String)> = match part {
         Some("all") if !names.iter().any(|name| name == "all") => by_parts(&names),
-        Some(wanted) => vec![(Part::Train, chosen(&names, wanted, place)?)],
+        Some(wanted) => vec![(Subset::Train, chosen(&names, wanted, place)?)],
         None => by_parts(&names),
     };
     let choices = match (choices.is_empty(), whole(file.arrays())) {
         (false, _) => choices,
-        (true, Some(name)) => vec![(Part::Train, name)],
+        (true, Some(name)) => vec![(Subset::Train, name)],
         (true, None) => {
             let what = format!("several arrays: {}", names.join(", "));
             let hint = format!("name the one with the data, as in {}:{}", place.source, names[0]);
@@ -58,10 +58,10 @@ pub(crate) fn grids(file: &mut dyn Container, part: Option<&str>, place: &Place)
         .collect()
 }
 
-const PARTS: [(Part, &[&str]); 3] = [
-    (Part::Train, &["train", "training"]),
-    (Part::Valid, &["valid", "val", "validation", "dev"]),
-    (Part::Test, &["test"]),
+const PARTS: [(Subset, &[&str]); 3] = [
+    (Subset::Train, &["train", "training"]),
+    (Subset::Valid, &["valid", "val", "validation", "dev"]),
+    (Subset::Test, &["test"]),
 ];
 
 const DATA: [&str; 5] = ["samples", "data", "x", "images", "arr_0"];
@@ -81,17 +81,17 @@ fn by_part(names: &[String], part: &str) -> Option<String> {
     find(names, part).or_else(|| spellings(part, &DATA).iter().find_map(|s| find(names, s))).cloned()
 }
 
-fn by_parts(names: &[String]) -> Vec<(Part, String)> {
-    let found: Vec<(Part, String)> = PARTS
+fn by_parts(names: &[String]) -> Vec<(Subset, String)> {
+    let found: Vec<(Subset, String)> = PARTS
         .iter()
         .filter_map(|(part, words)| {
             let name = words.iter().find_map(|word| by_part(names, word))?;
             Some((*part, name))
         })
         .collect();
-    // A lone test array beside other arrays is no split.
+    // A test array without a training array is no split.
     match found.first() {
-        Some((Part::Train, _)) => found,
+        Some((Subset::Train, _)) => found,
         _ => Vec::new(),
     }
 }
@@ -149,7 +149,7 @@ mod tests {
     fn usual_spellings_are_understood() {
         let keras = names(&["x_test", "x_train", "y_train", "y_test"]);
         let parts = by_parts(&keras);
-        assert_eq!(parts, [(Part::Train, "x_train".into()), (Part::Test, "x_test".into())]);
+        assert_eq!(parts, [(Subset::Train, "x_train".into()), (Subset::Test, "x_test".into())]);
         assert_eq!(labels_of(&keras, "x_test").as_deref(), Some("y_test"));
         let rbms = names(&["samples", "labels"]);
         assert!(by_parts(&rbms).is_empty());

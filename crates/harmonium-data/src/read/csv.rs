@@ -3,10 +3,12 @@
 use std::borrow::Cow;
 use std::io::{BufRead, BufReader, Read};
 
-use crate::cells::{Cell, Cells, is_code, is_missing, parse_number};
+use crate::cells::{Cell, Cells};
+use crate::infer::is_value;
+use crate::words::{is_code, is_missing, parse_number};
 use crate::{Error, Place, Result};
 
-/// So many bytes of the first line show what separates the entries.
+/// Bytes of the first line that are searched for the separator.
 const FIRST_LINE: u64 = 1 << 16;
 
 /// A text table in memory: all entries in one string.
@@ -120,7 +122,7 @@ impl CsvCells {
         }
     }
 
-    /// Empty lines: nothing in most tables, but in one of a single column each is a row that lacks its entry.
+    /// Empty lines are skipped in most tables; in a table of one column each is a row with a missing entry.
     fn push_blank(&mut self, mut lines: std::ops::Range<u64>) -> Result<()> {
         let blank = csv::StringRecord::from(vec![""]);
         match self.names.len() {
@@ -250,9 +252,8 @@ fn guess_delimiter(start: &[u8]) -> u8 {
 
 /// Whether the first line holds names: words only, or the counting numbers that data frames write.
 fn is_header(first: &csv::StringRecord, second: Option<&csv::StringRecord>) -> bool {
-    let is_value = crate::format::is_value;
     let is_word = |(col, word): &(usize, &str)| {
-        // A date is a name where what stands below it is none.
+        // A date is a column name where the entry below it is no date.
         let below = || second.is_none_or(|second| second.get(*col).is_none_or(is_value));
         parse_number(word).is_none() && !is_missing(word, &[]) && !(is_value(word) && below())
     };

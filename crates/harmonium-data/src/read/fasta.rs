@@ -1,106 +1,14 @@
 //! Aligned sequences in FASTA: one categorical column per position.
 
 use std::borrow::Cow;
-use std::str::FromStr;
 use std::sync::Arc;
 
-use super::{Grid, Part};
+use super::{Grid, Subset};
+use crate::alphabet::Letter;
 use crate::cells::{Cell, Cells};
 use crate::reweight::identity_weights;
 use crate::table::TextColumn;
-use crate::{Column, Error, Kind, Place, ReadOptions, Result};
-
-/// The tokens of sequences; the first stands for a gap. Written `protein`, `rna`, `dna`, or as the tokens
-/// themselves.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Alphabet {
-    tokens: String,
-    /// Letters that stand for several tokens; they are read as missing entries.
-    ambiguous: &'static str,
-}
-
-impl Alphabet {
-    /// Gap and the 20 amino acids.
-    pub fn protein() -> Self {
-        Self { tokens: "-ACDEFGHIKLMNPQRSTVWY".into(), ambiguous: "BJOUXZ*?" }
-    }
-
-    /// Gap, A, C, G, U.
-    pub fn rna() -> Self {
-        Self { tokens: "-ACGU".into(), ambiguous: "NRYSWKMBDHVX?" }
-    }
-
-    /// Gap, A, C, G, T.
-    pub fn dna() -> Self {
-        Self { tokens: "-ACGT".into(), ambiguous: "NRYSWKMBDHVX?" }
-    }
-
-    /// The tokens in the order of their codes.
-    pub fn tokens(&self) -> &str {
-        &self.tokens
-    }
-
-    /// The code of a letter; lower case stands for upper case where only that is a token.
-    fn code(&self, letter: u8) -> Letter {
-        let find = |letter: u8| self.tokens.bytes().position(|token| token == letter);
-        let upper = letter.to_ascii_uppercase();
-        let gap = if letter == b'.' { find(b'-') } else { None };
-        match find(letter).or_else(|| find(upper)).or(gap) {
-            Some(code) => Letter::Code(code as u8),
-            None if self.ambiguous.as_bytes().contains(&upper) => Letter::Ambiguous,
-            None => Letter::Unknown,
-        }
-    }
-
-    /// DNA or RNA when nine letters in ten fit, protein otherwise.
-    fn guess(sequences: &[Vec<u8>]) -> Self {
-        let mut seen = [0usize; 256];
-        for letter in sequences.iter().flatten() {
-            seen[usize::from(letter.to_ascii_uppercase())] += 1;
-        }
-        let letters: usize = (b'A'..=b'Z').map(|letter| seen[usize::from(letter)]).sum();
-        let count = |tokens: &[u8]| tokens.iter().map(|t| seen[usize::from(*t)]).sum::<usize>();
-        let fits = |alphabet: &Self, tokens: &[u8]| {
-            let known = |letter: &u8| {
-                seen[usize::from(*letter)] == 0 || alphabet.code(*letter) != Letter::Unknown
-            };
-            10 * count(tokens) >= 9 * letters && (b'A'..=b'Z').all(|letter| known(&letter))
-        };
-        match (Self::dna(), Self::rna()) {
-            (dna, _) if fits(&dna, b"ACGT") => dna,
-            (_, rna) if fits(&rna, b"ACGU") => rna,
-            _ => Self::protein(),
-        }
-    }
-}
-
-impl FromStr for Alphabet {
-    type Err = Error;
-    fn from_str(text: &str) -> Result<Self> {
-        Ok(match text {
-            "protein" => Self::protein(),
-            "rna" => Self::rna(),
-            "dna" => Self::dna(),
-            tokens => {
-                let distinct =
-                    (0..tokens.len()).all(|i| !tokens.as_bytes()[..i].contains(&tokens.as_bytes()[i]));
-                let printable = tokens.bytes().all(|t| t.is_ascii_graphic() && t != b'>');
-                if tokens.len() < 2 || !distinct || !printable {
-                    let expected = "protein, rna, dna, or at least two distinct printable tokens";
-                    return Err(Error::parameter("alphabet", format!("{tokens:?}"), expected));
-                }
-                Self { tokens: tokens.into(), ambiguous: "" }
-            }
-        })
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Letter {
-    Code(u8),
-    Ambiguous,
-    Unknown,
-}
+use crate::{Alphabet, Column, Error, Kind, Place, ReadOptions, Result};
 
 /// The code of an ambiguous letter.
 const MISSING: u8 = u8::MAX;
@@ -119,9 +27,9 @@ pub(crate) fn grids(bytes: &[u8], options: &ReadOptions, place: &Place) -> Resul
         .reweight
         .map(|identity| identity_weights(&codes, length, identity, options.threads))
         .transpose()?;
-    let tokens: Vec<String> = alphabet.tokens.chars().map(String::from).collect();
+    let tokens: Vec<String> = alphabet.tokens().chars().map(String::from).collect();
     let mut grid = Grid::new(
-        Part::Train,
+        Subset::Train,
         FastaCells { place: place.clone(), names, codes, length, tokens: tokens.into() },
     );
     grid.weights = weights;
@@ -199,7 +107,7 @@ fn encode(
                     return Err(Error::Cell {
                         place: Box::new(place.clone().row(row).column(format!("s{}", position + 1))),
                         got: format!("{:?} in sequence {:?}", char::from(*letter), names.get(row)),
-                        expected: format!("one of {}", alphabet.tokens),
+                        expected: format!("one of {}", alphabet.tokens()),
                         hint: "choose the alphabet protein, rna or dna, or list the tokens of your own"
                             .into(),
                     });

@@ -7,7 +7,7 @@ use rust_hdf5::{ByteOrder, DatatypeMessage, H5Dataset, H5File, StorageLayout};
 use super::array::{Array, Dtype, Layout};
 use super::container::Container;
 use super::inflate::inflated;
-use crate::{Error, Kind, Place, Result, shielded};
+use crate::{Error, Kind, Place, Result, catch_panic};
 
 pub(crate) struct Hdf5 {
     place: Place,
@@ -92,13 +92,13 @@ const PACKED: u64 = 255;
 /// in small pieces, when much is claimed: a header is a few bytes and may claim anything.
 ///
 /// # Errors
-/// What the library may refuse.
+/// Errors of the HDF5 library.
 pub fn holds(dataset: &H5Dataset, claimed: u64, length: u64) -> rust_hdf5::Result<Holds> {
     let external = !dataset.external_files()?.is_empty();
     match dataset.storage_layout()? {
         _ if external => return Ok(Holds::Elsewhere),
         StorageLayout::Virtual => return Ok(Holds::Elsewhere),
-        StorageLayout::Chunked if claimed <= length.saturating_mul(super::inflate::BELIEVED) => {
+        StorageLayout::Chunked if claimed <= length.saturating_mul(super::inflate::UNCHECKED_RATIO) => {
             return Ok(Holds::All);
         }
         StorageLayout::Chunked => {}
@@ -193,9 +193,9 @@ fn stored(datatype: &DatatypeMessage, place: &Place) -> Result<(Dtype, bool)> {
     })
 }
 
-/// Calls the library; its errors, and its panics on files made to break it, become errors of this crate.
+/// Calls the library; its errors, and its panics on malicious files, become errors of this crate.
 fn guarded<T>(place: &Place, call: impl FnOnce() -> rust_hdf5::Result<T>) -> Result<T> {
-    match shielded(call) {
+    match catch_panic(call) {
         Some(Ok(value)) => Ok(value),
         Some(Err(error)) => Err(Error::corrupt(place, format!("HDF5: {error}"))),
         None => Err(Error::corrupt(place, "not a readable HDF5 file")),

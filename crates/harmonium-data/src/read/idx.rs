@@ -28,7 +28,7 @@ pub(crate) fn parse(bytes: Vec<u8>, place: &Place) -> Result<Array> {
     Array::new(layout, bytes, 4 + 4 * usize::from(axes), place)
 }
 
-/// Where the labels of an image file lie by custom: `train-images-idx3-ubyte` has `train-labels-idx1-ubyte`.
+/// Where the labels of an image file are by convention: `train-images-idx3-ubyte` has `train-labels-idx1-ubyte`.
 pub(crate) fn labels_beside(path: &Path) -> Option<PathBuf> {
     let name = path.file_name()?.to_str()?;
     if !name.contains("images") {

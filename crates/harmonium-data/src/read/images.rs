@@ -71,7 +71,7 @@ fn decode(bytes: &[u8], place: &Place) -> Result<(usize, usize, Vec<u8>)> {
     decoder.set_limits(png::Limits { bytes: bytes.len().saturating_mul(4).max(1 << 20) });
     let mut reader = decoder.read_info().map_err(broken)?;
     let claimed = reader.output_buffer_size().unwrap_or(usize::MAX) as u64;
-    let believed = claimed <= inflate::BELIEVED * bytes.len() as u64;
+    let believed = claimed <= inflate::UNCHECKED_RATIO * bytes.len() as u64;
     if !believed && claimed > EXPANDED * inflate::inflated(&pixel_stream(bytes)) {
         let what = format!("a PNG claims {claimed} bytes of pixels, and fewer are there");
         return Err(Error::corrupt(place, what));

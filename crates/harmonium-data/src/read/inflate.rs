@@ -1,9 +1,9 @@
 //! How much packed data hold, counted in small pieces: a header is a few bytes and may claim anything.
 
-/// A claim up to so many times the file's length is believed, which saves unpacking twice.
-pub(crate) const BELIEVED: u64 = 8;
+/// Claimed lengths up to this multiple of the file's are accepted without unpacking the data first.
+pub(crate) const UNCHECKED_RATIO: u64 = 8;
 
-/// Length of what a zlib stream holds, up to where it breaks.
+/// Unpacked length of a zlib stream, up to its first error.
 pub(crate) fn inflated(packed: &[u8]) -> u64 {
     let mut stream = flate2::read::ZlibDecoder::new(packed);
     let (mut piece, mut sum) = ([0; 4096], 0);

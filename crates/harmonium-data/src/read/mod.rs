@@ -23,7 +23,7 @@ use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::Path;
 
-pub use fasta::Alphabet;
+pub use npz::read_npz;
 
 use self::array::{ArrayCells, LabelSource};
 use self::blocks::BlockSource;
@@ -31,9 +31,9 @@ use self::csv::{CsvCells, Dialect};
 use crate::cells::Cells;
 use crate::{Error, Format, Place, ReadOptions, Result};
 
-/// Which part of a data set a grid is.
+/// Which part of a data set a grid is: to train, to validate or to test with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum Subset {
     Train,
     Valid,
     Test,
@@ -41,18 +41,18 @@ pub(crate) enum Part {
 
 /// One part of a data set, before its columns are typed.
 pub(crate) struct Grid {
-    pub(crate) part: Part,
+    pub(crate) subset: Subset,
     pub(crate) cells: Box<dyn Cells>,
     pub(crate) weights: Option<Vec<f64>>,
 }
 
 impl Grid {
-    pub(crate) fn new(part: Part, cells: impl Cells + 'static) -> Self {
-        Self { part, cells: Box::new(cells), weights: None }
+    pub(crate) fn new(subset: Subset, cells: impl Cells + 'static) -> Self {
+        Self { subset, cells: Box::new(cells), weights: None }
     }
 
     fn whole(cells: impl Cells + 'static) -> Vec<Self> {
-        vec![Self::new(Part::Train, cells)]
+        vec![Self::new(Subset::Train, cells)]
     }
 }
 

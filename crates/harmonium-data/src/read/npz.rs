@@ -1,13 +1,15 @@
 //! NumPy's `.npz`: a zip archive of npy files.
 
+use std::collections::BTreeMap;
 use std::io::{Cursor, Read};
+use std::path::Path;
 
 use zip::ZipArchive;
 
 use super::array::Array;
 use super::container::Container;
-use super::npy;
-use crate::{Error, Place, Result};
+use super::{npy, read_all};
+use crate::{Error, NumberArray, Place, Result};
 
 /// Deflate cannot pack more than so many bytes into one.
 const MAX_RATIO: u64 = 1032;
@@ -69,4 +71,19 @@ impl Container for Npz {
         entry.take(limit).read_to_end(&mut bytes).map_err(|e| Error::corrupt(&place, e.to_string()))?;
         npy::parse(bytes, &place)
     }
+}
+
+/// The arrays of an npz file by their names, when all of them are numbers: a model of another program, say.
+pub fn read_npz(path: &Path) -> Result<BTreeMap<String, NumberArray>> {
+    let place = Place::file(path);
+    let mut npz = Npz::open(read_all(path, &place)?, &place)?;
+    let names: Vec<String> = npz.arrays.iter().map(|(name, _)| name.clone()).collect();
+    let read = |name: String| {
+        let array = npz.read(&name)?;
+        let values = array.all_numbers().ok_or_else(|| {
+            Error::format(&place.clone().part(&name), "an array of text", "expected numbers")
+        })?;
+        Ok((name, NumberArray { shape: array.layout.shape, values }))
+    };
+    names.into_iter().map(read).collect()
 }

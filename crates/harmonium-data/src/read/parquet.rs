@@ -1,4 +1,4 @@
-//! Apache Parquet tables of flat columns, read a stretch of rows at a time.
+//! Apache Parquet tables of flat columns, read some rows at a time.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -19,13 +19,13 @@ use super::blocks::BlockSource;
 use crate::cells::{Cell, Cells};
 use crate::format::Moment;
 use crate::table::TextColumn;
-use crate::{Error, Place, Result, shielded};
+use crate::{Error, Place, Result, catch_panic};
 
 /// Run lengths could claim billions of entries in a few bytes; a file that is not made to do so, with its
 /// header and footer, stays far below this.
 const MAX_ENTRIES_PER_BYTE: u64 = 10_000;
 
-/// Rows of a column that are looked at together when it is looked through.
+/// Rows that are read at a time in the search for dates.
 const LOOK: usize = 1 << 14;
 
 /// A Parquet file as a source of blocks of rows.
@@ -37,7 +37,7 @@ pub(crate) struct ParquetSource {
     temporal: Vec<Option<Temporal>>,
     /// First row of each row group, and the number of rows at the end.
     starts: Vec<usize>,
-    /// Readers that stand at this row, ready to go on.
+    /// Readers positioned at this row.
     standing: Option<(usize, Vec<ColumnReader>)>,
 }
 
@@ -79,7 +79,7 @@ impl ParquetSource {
         Ok(source)
     }
 
-    /// Timestamps that all lie at midnight are dates, as which many programs keep them: one look at these columns.
+    /// Timestamps that are all at midnight are dates, which many programs store in this way; takes one pass over these columns.
     fn find_dates(&mut self) -> Result<()> {
         for col in 0..self.names.len() {
             let Some(temporal @ Temporal { what: What::Timestamp { .. }, .. }) = self.temporal[col]
@@ -115,8 +115,8 @@ impl ParquetSource {
         Ok(())
     }
 
-    /// Readers of all columns, standing at `row`.
-    fn stand_at(&mut self, row: usize, group: usize) -> Result<Vec<ColumnReader>> {
+    /// Readers of all columns, positioned at `row`.
+    fn readers_at(&mut self, row: usize, group: usize) -> Result<Vec<ColumnReader>> {
         match self.standing.take() {
             Some((at, readers)) if at == row && row != self.starts[group] => return Ok(readers),
             _ => {}
@@ -159,7 +159,7 @@ impl ParquetSource {
         while at < rows.end {
             let group = self.starts.partition_point(|start| *start <= at) - 1;
             let end = rows.end.min(self.starts[group + 1]);
-            let mut readers = self.stand_at(at, group)?;
+            let mut readers = self.readers_at(at, group)?;
             for (col, reader) in readers.iter_mut().enumerate() {
                 let metadata = self.reader.metadata().file_metadata();
                 let descriptor = metadata.schema_descr().column(col);
@@ -187,9 +187,9 @@ fn broken(place: &Place, error: &ParquetError) -> Error {
     Error::corrupt(place, format!("Parquet: {error}"))
 }
 
-/// Calls the library; its panics on files made to break it become errors of this crate.
+/// Calls the library; its panics on malicious files become errors of this crate.
 fn guarded<T>(place: &Place, call: impl FnOnce() -> Result<T>) -> Result<T> {
-    shielded(call).unwrap_or_else(|| Err(Error::corrupt(place, "not a readable Parquet file")))
+    catch_panic(call).unwrap_or_else(|| Err(Error::corrupt(place, "not a readable Parquet file")))
 }
 
 /// The entries of one column.
@@ -380,7 +380,7 @@ impl Temporal {
             (None, ConvertedType::TIME_MICROS) => (What::Time, 1e6),
             (None, ConvertedType::TIMESTAMP_MILLIS) => (What::Timestamp { utc: true }, 1e3),
             (None, ConvertedType::TIMESTAMP_MICROS) => (What::Timestamp { utc: true }, 1e6),
-            // Twelve bytes were never anything but nanoseconds.
+            // Int96 always holds nanoseconds.
             _ if descriptor.physical_type() == Type::INT96 => (What::Timestamp { utc: false }, 1e9),
             _ => return None,
         };
@@ -423,7 +423,7 @@ impl Written {
     }
 }
 
-/// A stretch of rows in memory.
+/// Some rows in memory.
 struct ParquetCells {
     place: Place,
     names: Vec<String>,

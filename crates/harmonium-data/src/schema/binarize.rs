@@ -1,4 +1,4 @@
-//! How numbers become bits: by a threshold, or by a seeded coin.
+//! How numbers become bits: by a threshold, or by a random draw with a seed.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,9 +8,9 @@ use std::str::FromStr;
 pub enum Binarize {
     /// 1 where the value is at least the threshold.
     Threshold(f64),
-    /// 1 with probability value / `scale`, by a coin that depends on seed, row and column alone.
+    /// 1 with probability value / `scale`, by a draw that depends on seed, row and column alone.
     Sample {
-        /// The value that stands for certainty.
+        /// The value that becomes 1 with certainty.
         scale: f64,
     },
 }
@@ -68,7 +68,7 @@ fn coin(seed: u64, row: usize, col: usize) -> f64 {
     (hash >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
 }
 
-/// The finaliser of SplitMix64 behind its odd increment.
+/// The finaliser of SplitMix64 after its odd increment.
 fn mix(x: u64) -> u64 {
     let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);

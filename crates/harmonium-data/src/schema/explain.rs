@@ -39,7 +39,7 @@ pub(super) fn range_name(run: &[Column]) -> String {
     }
 }
 
-/// Kind, categories and the way to bits.
+/// Kind, categories and binarisation.
 pub(super) fn details(column: &Column) -> String {
     let mut text = column.kind.to_string();
     match &column.categories[..] {

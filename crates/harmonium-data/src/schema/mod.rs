@@ -1,25 +1,23 @@
 //! The schema of a table: what every column is, printed, written and read as TOML.
 
 mod binarize;
+mod column;
 mod explain;
-pub(crate) mod infer;
-mod kinds;
-pub(crate) mod order;
 mod overrides;
 mod pattern;
-mod profile;
 mod reason;
 mod transform;
 
 use std::fmt;
 
 pub use binarize::Binarize;
+pub(crate) use column::numbered;
+pub use column::{Column, Kind};
 pub use overrides::Overrides;
-pub(crate) use overrides::shorten;
+pub(crate) use overrides::{Rule, shorten};
+pub(crate) use pattern::name_and_number;
 pub use reason::{Finding, Reason};
 pub use transform::{Curve, Transform};
-
-use crate::{Column, Kind};
 
 /// What every column of a table is.
 ///
@@ -84,11 +82,11 @@ impl Schema {
         text
     }
 
-    /// The longest stretches of columns that differ only in the number that ends their name.
+    /// The longest runs of columns that differ only in the number at the end of their name.
     fn runs(&self) -> impl Iterator<Item = &[Column]> {
         self.columns.chunk_by(|a, b| {
             let (Some((stem, i)), Some((other, j))) =
-                (pattern::numbered(&a.name), pattern::numbered(&b.name))
+                (pattern::name_and_number(&a.name), pattern::name_and_number(&b.name))
             else {
                 return false;
             };
@@ -151,7 +149,6 @@ impl fmt::Display for Schema {
 mod tests {
     use super::*;
     use crate::Place;
-    use crate::table::numbered;
 
     fn example() -> Schema {
         let mut columns = numbered("v", 3, Kind::Binary);

@@ -27,7 +27,7 @@ use crate::{Binarize, CellFormat, Error, Kind, Place, Result};
 /// digit     = "label"
 /// ```
 ///
-/// An exact name goes before a range, a range before a glob, and of two globs the longer wins.
+/// An exact name takes precedence over a range, a range over a glob, and the longer of two globs over the shorter.
 #[derive(Clone, Debug, Default)]
 pub struct Overrides {
     /// The kind of columns that no line names.
@@ -139,7 +139,7 @@ impl Overrides {
         })
     }
 
-    /// Checks that every line meets a column.
+    /// Checks that every line matches a column.
     pub(crate) fn check_names(&self, names: &[String], place: &Place) -> Result<()> {
         let known: HashSet<&str> = names.iter().map(String::as_str).collect();
         let mut lost: Vec<&str> =

@@ -14,7 +14,7 @@ pub(crate) enum Pattern {
 impl Pattern {
     pub(crate) fn parse(text: &str) -> Self {
         if let Some((a, b)) = text.split_once("..")
-            && let (Some((stem, first)), Some((other, last))) = (numbered(a), numbered(b))
+            && let (Some((stem, first)), Some((other, last))) = (name_and_number(a), name_and_number(b))
             && stem == other
             && first <= last
         {
@@ -26,7 +26,7 @@ impl Pattern {
     pub(crate) fn matches(&self, name: &str) -> bool {
         match self {
             Self::Name(exact) => exact == name,
-            Self::Range { stem, first, last } => numbered(name)
+            Self::Range { stem, first, last } => name_and_number(name)
                 .is_some_and(|(other, number)| other == stem && (*first..=*last).contains(&number)),
             Self::Glob(glob) => glob_matches(glob, name),
         }
@@ -34,7 +34,7 @@ impl Pattern {
 }
 
 /// Splits `v17` into `v` and 17; numbers with leading zeros do not count, they could not be written back.
-pub(crate) fn numbered(name: &str) -> Option<(&str, u64)> {
+pub(crate) fn name_and_number(name: &str) -> Option<(&str, u64)> {
     let digits = name.bytes().rev().take_while(u8::is_ascii_digit).count();
     let (stem, number) = name.split_at(name.len() - digits);
     if number.len() > 1 && number.starts_with('0') {

@@ -3,12 +3,12 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Values that a fit looks at: evenly spaced ones where there are more.
-const LOOKED_AT: usize = 4000;
+/// Most values that a fit uses; of more, an evenly spaced selection.
+const MAX_FITTED: usize = 4000;
 
-/// Gain in nats, over all values, that a curved map must have over a straight one for each of its two numbers: half the
-/// logarithm of the number of values, as Schwarz's criterion has it.
-fn price(values: usize) -> f64 {
+/// Gain in nats, over all values, that a curve with its two parameters must have over a linear map: half the logarithm of
+/// the number of values for each parameter (Schwarz's criterion).
+fn penalty(values: usize) -> f64 {
     (values as f64).ln()
 }
 
@@ -17,14 +17,14 @@ fn price(values: usize) -> f64 {
 pub enum Curve {
     /// $u = x$.
     Linear,
-    /// $u = \ln(x - a)$, for columns that are skewed to the right; below `from` it goes on as its tangent.
+    /// $u = \ln(x - a)$, for columns that are skewed to the right; below `from` it continues as its tangent.
     Log {
         /// The bound a.
         bound: f64,
         /// Where the tangent begins.
         from: f64,
     },
-    /// $u = -\ln(a - x)$, for columns that are skewed to the left; above `from` it goes on as its tangent.
+    /// $u = -\ln(a - x)$, for columns that are skewed to the left; above `from` it continues as its tangent.
     Mirrored {
         /// The bound a.
         bound: f64,
@@ -35,7 +35,7 @@ pub enum Curve {
     Asinh {
         /// The middle m.
         middle: f64,
-        /// The half width w of the part that stays straight.
+        /// The half width w of the nearly linear part.
         width: f64,
     },
 }
@@ -80,7 +80,7 @@ impl Curve {
 
 /// A column's map $z = (u(x) - c)/s$ to numbers of mean 0 and variance 1 on the training rows.
 ///
-/// It is defined and strictly increasing on all reals, so that every number has a place, also one that was never seen. A
+/// It is defined and strictly increasing on all reals, so that it applies to values outside of the training range too. A
 /// density of z becomes one of x by the slope: $\ln p(x) = \ln p(z) + \ln(dz/dx)$.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Transform {
@@ -96,20 +96,20 @@ impl Transform {
     /// Leaves every number as it is.
     pub const IDENTITY: Self = Self { curve: Curve::Linear, centre: 0.0, scale: 1.0 };
 
-    /// The straight map to mean 0 and variance 1. Values that are not finite are passed over.
+    /// The linear map to mean 0 and variance 1. Values that are not finite are ignored.
     pub fn straight(values: impl IntoIterator<Item = f64>) -> Self {
         let x: Vec<f64> = values.into_iter().filter(|x| x.is_finite()).collect();
         Self::standard(Curve::Linear, &x)
     }
 
-    /// The map under which these values look most like normal ones: that of the largest normal likelihood, its slope
-    /// included, where a curve must be worth its two numbers. Values that are not finite are passed over.
+    /// The map under which these values are most nearly normal: that of the largest normal likelihood, Jacobian included,
+    /// less a penalty for the two parameters of a curve. Values that are not finite are ignored.
     pub fn fit(values: impl IntoIterator<Item = f64>) -> Self {
         let mut x: Vec<f64> = values.into_iter().filter(|x| x.is_finite()).collect();
         let straight = Self::standard(Curve::Linear, &x);
         x.sort_unstable_by(f64::total_cmp);
         let (Some(&low), Some(&high)) = (x.first(), x.last()) else { return Self::IDENTITY };
-        let step = x.len().div_ceil(LOOKED_AT).max(1);
+        let step = x.len().div_ceil(MAX_FITTED).max(1);
         let mut seen: Vec<f64> = x.iter().copied().step_by(step).collect();
         // The extremes decide whether a curve is needed.
         if seen.last() != Some(&high) {
@@ -119,7 +119,7 @@ impl Transform {
             return straight;
         }
         let worth = |curve: Curve| Self::standard(curve, &seen).log_likelihood(&seen);
-        let mut best = (worth(Curve::Linear) + price(seen.len()), Curve::Linear);
+        let mut best = (worth(Curve::Linear) + penalty(seen.len()), Curve::Linear);
         for curve in curves(&seen) {
             let found = worth(curve);
             if found > best.0 {
@@ -141,7 +141,7 @@ impl Transform {
         let centre = u().sum::<f64>() / n;
         let spread = (u().map(|u| (u - centre).powi(2)).sum::<f64>() / n).sqrt() * largest;
         let centre = centre * largest;
-        // What rounding alone makes of a constant is no spread.
+        // The rounding error of a constant is no spread.
         let is_constant = !(spread > 1e-12 * centre.abs() && spread > f64::MIN_POSITIVE);
         Self { curve, centre, scale: if is_constant { 1.0 } else { spread } }
     }
@@ -161,12 +161,12 @@ impl Transform {
         self.curve.inverse(self.centre + self.scale * z)
     }
 
-    /// $\ln(dz/dx)$ at x: what the logarithm of a density of z lacks.
+    /// $\ln(dz/dx)$ at x: the Jacobian term of a log-density.
     pub fn log_slope(&self, x: f64) -> f64 {
         self.curve.log_slope(x) - self.scale.ln()
     }
 
-    /// The curve in words, where there is one.
+    /// The name of the curve, unless it is linear.
     pub fn name(&self) -> Option<&'static str> {
         match self.curve {
             Curve::Linear => None,
@@ -181,7 +181,7 @@ impl Transform {
 fn curves(x: &[f64]) -> Vec<Curve> {
     let at = |part: f64| x[(part * (x.len() - 1) as f64) as usize];
     let (low, high, middle) = (x[0], x[x.len() - 1], at(0.5));
-    // A spread that neither ties nor a few outliers bring to nothing.
+    // A spread that is robust against ties and outliers.
     let spread = [at(0.75) - at(0.25), at(0.9) - at(0.1), high - low];
     let spread = spread.into_iter().find(|s| *s > 0.0).unwrap_or(1.0);
     let few = ((x.len() as f64).sqrt() / 2.0) as usize;
@@ -190,8 +190,8 @@ fn curves(x: &[f64]) -> Vec<Curve> {
         let bounds = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0].map(|part| low - part * spread);
         let natural = (low > 0.0).then_some(0.0);
         let curve = move |bound: f64| {
-            // Below the lowest few values the curve would be guesswork, and a steep one a disaster for a value that is
-            // lower than all seen: there it goes on as its tangent.
+            // Below the lowest few values the curve would be an extrapolation, and could be far too steep for values
+            // lower than all seen: there it continues as its tangent.
             (bound.is_finite() && from > bound && middle > from).then_some((bound, from))
         };
         bounds.into_iter().chain(natural).filter_map(curve).collect::<Vec<_>>()

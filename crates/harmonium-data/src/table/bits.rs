@@ -2,15 +2,15 @@
 
 /// A matrix of bits: each row starts on a word, the first column is the least significant bit.
 ///
-/// Bits beyond the last column are always 0.
+/// Bits beyond the last column are always 0. The packing is that of the library's type of this name, which takes the words over.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct BitMatrix {
+pub struct Bits {
     rows: usize,
     cols: usize,
     words: Vec<u64>,
 }
 
-impl BitMatrix {
+impl Bits {
     /// All zeros.
     pub fn zeros(rows: usize, cols: usize) -> Self {
         Self { rows, cols, words: vec![0; rows * cols.div_ceil(64)] }
@@ -98,7 +98,7 @@ mod tests {
     proptest! {
         #[test]
         fn bits_are_kept_and_padding_stays_zero(cols in 1usize..150, ones in prop::collection::vec((0usize..4, 0usize..150), 0..40)) {
-            let mut bits = BitMatrix::zeros(4, cols);
+            let mut bits = Bits::zeros(4, cols);
             let mut plain = vec![vec![false; cols]; 4];
             for (row, col) in ones {
                 let col = col % cols;

@@ -1,12 +1,13 @@
 //! All columns of one kind as one matrix.
 
-use super::{BitMatrix, Kind, Matrix};
+use super::{Bits, Matrix};
+use crate::Kind;
 
 /// The values of a [`Block`], one column per column of the table.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Values {
     /// Binary (1 is set) and spin (+1 is set) columns.
-    Bits(BitMatrix),
+    Bits(Bits),
     /// Codes of categories, or counts.
     Codes(Matrix<u32>),
     /// Real numbers.
@@ -19,7 +20,7 @@ impl Values {
     /// Zeros in the form that `kind` is kept in.
     pub(crate) fn zeros(kind: Kind, rows: usize, cols: usize) -> Self {
         match kind {
-            Kind::Binary | Kind::Spin => Self::Bits(BitMatrix::zeros(rows, cols)),
+            Kind::Binary | Kind::Spin => Self::Bits(Bits::zeros(rows, cols)),
             Kind::Real => Self::Reals(Matrix::zeros(rows, cols)),
             _ => Self::Codes(Matrix::zeros(rows, cols)),
         }
@@ -70,7 +71,7 @@ pub struct Block {
     /// The entries; a missing one is 0 here.
     pub values: Values,
     /// Which entries are missing, when any is.
-    pub missing: Option<BitMatrix>,
+    pub missing: Option<Bits>,
 }
 
 impl Block {
@@ -85,7 +86,7 @@ impl Block {
     }
 
     /// The bits of a binary or spin block.
-    pub fn bits(&self) -> Option<&BitMatrix> {
+    pub fn bits(&self) -> Option<&Bits> {
         match &self.values {
             Values::Bits(bits) => Some(bits),
             _ => None,
@@ -161,10 +162,10 @@ impl Block {
         self.values.append(&other.values);
         if self.missing.is_some() || other.missing.is_some() {
             let cols = self.cols();
-            let missing = self.missing.get_or_insert_with(|| BitMatrix::zeros(rows, cols));
+            let missing = self.missing.get_or_insert_with(|| Bits::zeros(rows, cols));
             match &other.missing {
                 Some(more) => missing.append(more),
-                None => missing.append(&BitMatrix::zeros(other_rows, cols)),
+                None => missing.append(&Bits::zeros(other_rows, cols)),
             }
         }
     }

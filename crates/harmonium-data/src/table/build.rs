@@ -1,12 +1,12 @@
 //! From cells and a schema to a table: every entry is checked against the kind of its column.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::{BitMatrix, Block, Ignored, Labels, Table, TextColumn, Values};
-use crate::cells::{Cell, Cells, is_gap, is_missing, lenient_number};
-use crate::schema::order::truth;
-use crate::{Column, Error, Kind, Result, Schema};
+use super::{Bits, Block, Ignored, Labels, Table, TextColumn, Values};
+use crate::cells::{Cell, Cells};
+use crate::words::{is_gap, is_missing, lenient_number, truth};
+use crate::{Column, Error, Kind, Overrides, Result, Schema};
 
 /// Builds the table that `schema` describes from the columns of `grid` with the same names.
 ///
@@ -49,6 +49,37 @@ pub(crate) fn build(grid: &dyn Cells, schema: &Arc<Schema>, seed: u64) -> Result
     Ok(table)
 }
 
+/// Fails when the grid has a column that `schema` does not have, unless `overrides` ignores it.
+pub(crate) fn check_known(cells: &dyn Cells, schema: &Schema, overrides: &Overrides) -> Result<()> {
+    let known: HashSet<&str> = schema.columns.iter().map(|column| column.name.as_str()).collect();
+    let ignored = |name: &str| overrides.rule(name).and_then(|rule| rule.kind) == Some(Kind::Ignore);
+    let label = cells.uniform();
+    for (col, name) in cells.names().iter().enumerate() {
+        // Labels that come with an array may be superfluous.
+        let extra_label = label > 0 && col >= label;
+        if !known.contains(name.as_str()) && !ignored(name) && !extra_label {
+            let what =
+                format!("this column is not among the {} that are expected", schema.columns.len());
+            return Err(Error::schema(
+                &cells.place().clone().column(name),
+                what,
+                "remove the column, or mark it \"ignore\" in a schema",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// One entry of the grid, with its column.
+struct Entry<'a> {
+    column: &'a Column,
+    lookup: &'a Lookup,
+    cell: Cell<'a>,
+    row: usize,
+    /// The column of the grid.
+    source: usize,
+}
+
 struct Builder<'a> {
     grid: &'a dyn Cells,
     schema: &'a Schema,
@@ -67,7 +98,7 @@ impl Builder<'_> {
             for (to, &place) in block.columns.iter().enumerate() {
                 let source = self.sources[place].unwrap_or_default();
                 let column = &self.schema.columns[place];
-                let lookup = &lookups[to];
+                let lookup = &*lookups[to];
                 let cell = match numbers.get(source) {
                     Some(value) if quick => Cell::number(*value),
                     _ => self.known(column, lookup, row, source),
@@ -75,26 +106,22 @@ impl Builder<'_> {
                 if cell == Cell::Missing {
                     block
                         .missing
-                        .get_or_insert_with(|| BitMatrix::zeros(rows, block.columns.len()))
+                        .get_or_insert_with(|| Bits::zeros(rows, block.columns.len()))
                         .set(row, to, true);
                     continue;
                 }
+                let entry = Entry { column, lookup, cell, row, source };
                 match &mut block.values {
-                    Values::Bits(bits) => {
-                        let bit = self.bit(column, lookup, &cell, row, source, place)?;
-                        bits.set(row, to, bit);
-                    }
+                    Values::Bits(bits) => bits.set(row, to, self.bit(&entry, place)?),
                     Values::Codes(codes) => {
                         let code = match column.kind {
-                            Kind::Count => self.count(column, &cell, row, source)?,
-                            _ => self.code(column, lookup, &cell, row, source)?,
+                            Kind::Count => self.count(&entry)?,
+                            _ => self.code(&entry)?,
                         };
                         codes.set(row, to, code);
                     }
-                    Values::Reals(reals) => reals.set(row, to, self.real(column, &cell, row, source)?),
-                    Values::Singles(reals) => {
-                        reals.set(row, to, self.real(column, &cell, row, source)? as f32)
-                    }
+                    Values::Reals(reals) => reals.set(row, to, self.real(&entry)?),
+                    Values::Singles(reals) => reals.set(row, to, self.real(&entry)? as f32),
                 }
             }
         }
@@ -121,14 +148,15 @@ impl Builder<'_> {
     }
 
     /// The number of an entry in the form of its column.
-    fn number(&self, column: &Column, cell: &Cell<'_>, row: usize, source: usize) -> Option<f64> {
-        match cell {
-            Cell::Number(value) if column.format.reads_plain() => Some(*value),
-            Cell::Number(value) => match self.grid.word(row, source) {
-                Some(word) => column.format.read(word),
+    fn number(&self, entry: &Entry<'_>) -> Option<f64> {
+        let format = &entry.column.format;
+        match &entry.cell {
+            Cell::Number(value) if format.reads_plain() => Some(*value),
+            Cell::Number(value) => match self.grid.word(entry.row, entry.source) {
+                Some(word) => format.read(word),
                 None => Some(*value),
             },
-            Cell::Text(word) => column.format.read(word),
+            Cell::Text(word) => format.read(word),
             Cell::Missing => None,
         }
     }
@@ -147,27 +175,21 @@ impl Builder<'_> {
             .collect()
     }
 
-    fn bit(
-        &self,
-        column: &Column,
-        lookup: &Lookup,
-        cell: &Cell<'_>,
-        row: usize,
-        source: usize,
-        place: usize,
-    ) -> Result<bool> {
+    /// `place` is that of the column in the schema.
+    fn bit(&self, entry: &Entry<'_>, place: usize) -> Result<bool> {
+        let column = entry.column;
         if !column.categories.is_empty() {
-            return Ok(self.code(column, lookup, cell, row, source)? == 1);
+            return Ok(self.code(entry)? == 1);
         }
-        let Some(value) = self.number(column, cell, row, source) else {
-            return Err(self.misfit(column, cell, row, "a number", WORD_HINT));
+        let Some(value) = self.number(entry) else {
+            return Err(self.misfit(entry, "a number", WORD_HINT));
         };
         if let Some(rule) = column.binarize {
-            let row_in_source = self.grid.first_row() + row;
+            let row_in_source = self.grid.first_row() + entry.row;
             return rule.bit(value, self.seed, row_in_source, place).ok_or_else(|| {
                 let expected = "a number that the scale turns into a probability between 0 and 1";
                 let hint = "set the largest value as scale, for example binarize = \"sample:255\"";
-                self.misfit(column, cell, row, expected, hint)
+                self.misfit(entry, expected, hint)
             });
         }
         let (low, expected) = match column.kind {
@@ -177,51 +199,44 @@ impl Builder<'_> {
         match value {
             1.0 => Ok(true),
             value if value == low => Ok(false),
-            _ => Err(self.misfit(column, cell, row, expected, BIT_HINT)),
+            _ => Err(self.misfit(entry, expected, BIT_HINT)),
         }
     }
 
-    fn code(
-        &self,
-        column: &Column,
-        lookup: &Lookup,
-        cell: &Cell<'_>,
-        row: usize,
-        source: usize,
-    ) -> Result<u32> {
-        let found = match cell {
-            Cell::Number(value) if source < self.grid.uniform() => lookup.number(*value),
+    fn code(&self, entry: &Entry<'_>) -> Result<u32> {
+        let lookup = entry.lookup;
+        let found = match &entry.cell {
+            Cell::Number(value) if entry.source < self.grid.uniform() => lookup.number(*value),
             Cell::Number(value) => {
-                lookup.word(&self.grid.text(row, source)).or_else(|| lookup.number(*value))
+                let text = self.grid.text(entry.row, entry.source);
+                lookup.word(&text).or_else(|| lookup.number(*value))
             }
             Cell::Text(text) => lookup.word(text),
             Cell::Missing => None,
         };
         found.ok_or_else(|| {
-            let names = crate::schema::shorten(&column.categories);
-            let expected = format!("one of the categories {names}");
-            self.misfit(column, cell, row, expected, CATEGORY_HINT)
+            let names = crate::schema::shorten(&entry.column.categories);
+            self.misfit(entry, format!("one of the categories {names}"), CATEGORY_HINT)
         })
     }
 
-    fn count(&self, column: &Column, cell: &Cell<'_>, row: usize, source: usize) -> Result<u32> {
-        match self.number(column, cell, row, source) {
+    fn count(&self, entry: &Entry<'_>) -> Result<u32> {
+        match self.number(entry) {
             Some(value) if value >= 0.0 && value.trunc() == value && value <= f64::from(u32::MAX) => {
                 Ok(value as u32)
             }
-            _ => Err(self.misfit(column, cell, row, "a whole number, 0 or more", COUNT_HINT)),
+            _ => Err(self.misfit(entry, "a whole number, 0 or more", COUNT_HINT)),
         }
     }
 
-    fn real(&self, column: &Column, cell: &Cell<'_>, row: usize, source: usize) -> Result<f64> {
-        match self.number(column, cell, row, source) {
+    fn real(&self, entry: &Entry<'_>) -> Result<f64> {
+        let format = &entry.column.format;
+        match self.number(entry) {
             Some(value) if value.is_finite() => Ok(value),
-            _ if column.format.reads_plain() => {
-                Err(self.misfit(column, cell, row, "a finite number", WORD_HINT))
-            }
+            _ if format.reads_plain() => Err(self.misfit(entry, "a finite number", WORD_HINT)),
             _ => {
-                let expected = format!("an entry of the form {}", column.format.example());
-                Err(self.misfit(column, cell, row, expected, FORM_HINT))
+                let expected = format!("an entry of the form {}", format.example());
+                Err(self.misfit(entry, expected, FORM_HINT))
             }
         }
     }
@@ -232,29 +247,22 @@ impl Builder<'_> {
         let codes = (0..self.grid.rows())
             .map(|row| match self.known(column, &lookup, row, source) {
                 Cell::Missing => Ok(Labels::MISSING),
-                cell => self.code(column, &lookup, &cell, row, source),
+                cell => self.code(&Entry { column, lookup: &lookup, cell, row, source }),
             })
             .collect::<Result<_>>()?;
         Ok(Labels { column: place, categories: column.categories.clone(), codes })
     }
 
-    fn misfit(
-        &self,
-        column: &Column,
-        cell: &Cell<'_>,
-        row: usize,
-        expected: impl Into<String>,
-        hint: &str,
-    ) -> Error {
-        let got = match cell {
+    fn misfit(&self, entry: &Entry<'_>, expected: impl Into<String>, hint: &str) -> Error {
+        let got = match &entry.cell {
             Cell::Missing => "nothing".to_owned(),
             Cell::Number(value) => value.to_string(),
             Cell::Text(text) => format!("{:?}", text.chars().take(40).collect::<String>()),
         };
         Error::Cell {
-            place: Box::new(self.grid.locate(row).column(&column.name)),
+            place: Box::new(self.grid.locate(entry.row).column(&entry.column.name)),
             got,
-            expected: format!("{} in a {} column", expected.into(), column.kind),
+            expected: format!("{} in a {} column", expected.into(), entry.column.kind),
             hint: hint.into(),
         }
     }

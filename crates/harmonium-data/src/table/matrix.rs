@@ -1,4 +1,4 @@
-//! A dense matrix, row by row.
+//! Dense matrices and arrays, row by row.
 
 /// A dense matrix in row-major order.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -75,4 +75,13 @@ impl<T: Copy + Default> Matrix<T> {
         self.rows += other.rows;
         self.values.extend_from_slice(&other.values);
     }
+}
+
+/// Numbers in an array with any number of axes, the last index fastest.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NumberArray {
+    /// The extent of every axis.
+    pub shape: Vec<usize>,
+    /// The entries.
+    pub values: Vec<f64>,
 }

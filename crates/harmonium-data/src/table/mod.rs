@@ -3,7 +3,6 @@
 mod bits;
 mod block;
 pub(crate) mod build;
-mod column;
 mod matrix;
 mod rows;
 mod text;
@@ -11,14 +10,13 @@ mod text;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-pub use bits::BitMatrix;
+pub use bits::Bits;
 pub use block::{Block, Values};
-pub(crate) use column::numbered;
-pub use column::{Column, Kind};
-pub use matrix::Matrix;
+pub use matrix::{Matrix, NumberArray};
 pub use text::{Ignored, Labels, TextColumn};
 
-use crate::{Error, Place, Result, Schema};
+use crate::schema::numbered;
+use crate::{Error, Kind, Place, Result, Schema};
 
 /// Rows of typed columns.
 ///
@@ -61,7 +59,7 @@ impl Table {
     }
 
     /// A table of binary (or, as `kind`, spin) columns named `v0, v1, …`.
-    pub fn from_bits(kind: Kind, bits: BitMatrix, shape: Option<[usize; 2]>) -> Result<Self> {
+    pub fn from_bits(kind: Kind, bits: Bits, shape: Option<[usize; 2]>) -> Result<Self> {
         if !matches!(kind, Kind::Binary | Kind::Spin) {
             return Err(Error::parameter("kind", kind, "binary or spin"));
         }
@@ -152,7 +150,7 @@ impl Table {
 
     /// Number of missing entries, over all blocks.
     pub fn missing(&self) -> usize {
-        self.blocks.iter().filter_map(|block| block.missing.as_ref()).map(BitMatrix::count_ones).sum()
+        self.blocks.iter().filter_map(|block| block.missing.as_ref()).map(Bits::count_ones).sum()
     }
 
     /// Where each column of the schema is kept.

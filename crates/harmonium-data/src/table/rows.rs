@@ -43,7 +43,7 @@ impl Table {
         Ok((Self { blocks, ..rest }, taken))
     }
 
-    /// A stretch of rows.
+    /// A range of rows.
     pub fn slice(&self, rows: Range<usize>) -> Result<Self> {
         self.select(&rows.collect::<Vec<_>>())
     }

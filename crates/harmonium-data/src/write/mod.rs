@@ -7,7 +7,7 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 pub use fasta::write_fasta;
-pub use numpy::{write_npy, write_npz};
+pub use numpy::{npz_bytes, write_npy, write_npz};
 use tempfile::NamedTempFile;
 
 use crate::table::Slot;

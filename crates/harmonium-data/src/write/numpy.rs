@@ -1,13 +1,14 @@
 //! NumPy files from tables.
 
-use std::io::{Seek, Write};
+use std::collections::BTreeMap;
+use std::io::{Cursor, Seek, Write};
 use std::path::Path;
 
 use zip::write::{SimpleFileOptions, ZipWriter};
 
 use super::{replace_file, replace_seekable};
 use crate::read::npy::write_header;
-use crate::{Kind, Labels, Result, Table, Values};
+use crate::{Error, Kind, Labels, NumberArray, Place, Result, Table, Values};
 
 /// Writes the data columns of a table as one array, in the order of the schema.
 ///
@@ -35,6 +36,21 @@ pub fn write_npz(path: &Path, tables: &[(&str, &Table)]) -> Result<()> {
         zip.finish().map_err(std::io::Error::other)?;
         Ok(())
     })
+}
+
+/// An npz archive with these arrays as f8; equal arrays give equal bytes.
+pub fn npz_bytes(arrays: &BTreeMap<String, NumberArray>) -> Result<Vec<u8>> {
+    let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+    let place = Place::new("npz");
+    for (name, array) in arrays {
+        let contents = |out: &mut dyn Write| {
+            out.write_all(&write_header("<f8", &array.shape))?;
+            array.values.iter().try_for_each(|x| out.write_all(&x.to_le_bytes()))
+        };
+        entry(&mut zip, name, contents).map_err(Error::io(&place, "write"))?;
+    }
+    let whole = zip.finish().map_err(std::io::Error::other);
+    Ok(whole.map_err(Error::io(&place, "write"))?.into_inner())
 }
 
 fn entry<W: Write + Seek>(
@@ -135,4 +151,32 @@ fn labels_to(out: &mut dyn Write, labels: &Labels) -> std::io::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read_npz;
+
+    #[test]
+    fn arrays_of_numbers_come_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.npz");
+        let array =
+            |shape: &[usize], values: &[f64]| NumberArray { shape: shape.into(), values: values.into() };
+        let arrays = BTreeMap::from([
+            ("w".to_owned(), array(&[2, 3], &[0.0, 1.0, 2.0, 3.0, 4.0, f64::INFINITY])),
+            ("b".to_owned(), array(&[4], &[0.1; 4])),
+            ("none".to_owned(), array(&[0, 3], &[])),
+        ]);
+        let whole = npz_bytes(&arrays).unwrap();
+        assert_eq!(npz_bytes(&arrays).unwrap(), whole);
+        std::fs::write(&path, &whole).unwrap();
+        assert_eq!(read_npz(&path).unwrap(), arrays);
+        for cut in [0, 10, whole.len() / 2, whole.len() - 5] {
+            std::fs::write(&path, &whole[..cut]).unwrap();
+            let message = read_npz(&path).unwrap_err().to_string();
+            assert!(message.contains("truncated"), "{message}");
+        }
+    }
 }

@@ -24,7 +24,7 @@ multiversion! {
     /// strip ← \[strip +\] the sums of levels in units of the product.
     pub(super) fn finish(isa: Isa, sums: &[I32x32], ones: &[i32], affine: &Affine, write: Write, strip: &mut [F32x32]) {
         for (i, (&ones, strip)) in ones.iter().zip(strip).enumerate() {
-            // Not for the processor, but for the compiler, which else takes eight rows at a time, by gathering.
+            // Without this the compiler would take eight rows at a time, by slow gather instructions.
             prefetch(sums, i);
             let sums = &sums[i];
             let constant = affine.shift * ones as f32;

@@ -10,7 +10,7 @@ use crate::scratch::{self, Kept, first};
 use crate::strip::Strips;
 use crate::x32::{Levels, WIDTH};
 
-/// Where conditional means lie.
+/// The range of conditional means.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Range {
     /// \[0,1\]: of Binary units.

@@ -71,7 +71,7 @@ pub fn for_each_strip<S: Send>(
     let rows: usize = products.iter().map(|p| p.v.rows()).sum();
     let method = Method::of(isa, products);
     let piece = method.piece(k);
-    // What is small is in the cache anyway.
+    // Small matrices are in the cache anyway.
     let prefetches = k * n > SMALL;
     let mut factors = scratch::take(&FACTORS);
     factors.prepare(isa, method, products, rows * k / 2);
@@ -110,7 +110,7 @@ pub fn for_each_strip<S: Send>(
     });
 }
 
-/// What all strips of some products share.
+/// Data of some products that all their strips share.
 #[derive(Default)]
 struct Factors {
     /// The bits of each product; there may be more of them than products.
@@ -122,7 +122,7 @@ struct Factors {
 }
 
 impl Factors {
-    /// Of other products, in the memory of those before.
+    /// The same for other products, reusing the memory.
     fn prepare(&mut self, isa: Isa, method: Method, products: &[Product<'_>], work: usize) {
         let k = products[0].v.bits();
         if self.transposed.len() < products.len() {
@@ -276,7 +276,7 @@ struct PieceSums {
 }
 
 impl TransposedBits {
-    /// Transposes other states, in the memory of those before.
+    /// Transposes other states, reusing the memory.
     fn set(&mut self, isa: Isa, method: Method, v: BitMatrix<'_>) {
         let (rows, k) = (v.rows(), v.bits());
         (self.rows, self.method) = (rows, method);

@@ -213,7 +213,7 @@ mod tests {
     use crate::fixed::{Coupling, Input, States};
     use crate::stream::mix;
 
-    /// Narrow and wide sums, dense and row_lists words, small and large batches.
+    /// 16-bit and 32-bit sums, words with many and with few set bits, small and large batches.
     #[test]
     fn the_same_samples_on_every_instruction_set() {
         for (k, n, rows, size, density) in

@@ -214,7 +214,7 @@ impl Planner {
         }
     }
 
-    /// TileSums with values 0 and 1: each is a site that adds 0 or its weight.
+    /// Units with values 0 and 1: each is a site that adds 0 or its weight.
     #[inline(always)]
     pub(super) fn units(&mut self, units: &TileSums) {
         let TileSums { sum, size, total, error, .. } = units;

@@ -124,7 +124,7 @@ impl WeightStrip<'_> {
     fn tile(&self, first: usize, tile: &mut [F32x32; TILE]) {
         let here = TILE.min(self.rows - first);
         if self.transposed {
-            // BackwardTiles of 4 × 4 become shuffles; the rest goes one by one.
+            // Squares of 4 × 4 become shuffles; the rest is copied element by element.
             let whole = |n: usize| n - n % 4;
             for c in (0..whole(self.width)).step_by(4) {
                 let row = |i: usize| &self.w[(self.j + c + i) * self.rows + first..][..here];

@@ -17,7 +17,7 @@ thread_local! {
     static PAIR: Kept<Box<TilePair>> = Kept::default();
 }
 
-/// What is found out while strips are rounded.
+/// What the rounding of the strips collects.
 #[derive(Clone, Debug, Default)]
 pub(super) struct BackwardTiles {
     /// The column sums of every transposed tile, from which the backward direction is planned; tiles of a strip are adjacent.

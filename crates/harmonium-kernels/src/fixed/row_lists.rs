@@ -52,7 +52,7 @@ struct Group {
 }
 
 impl RowLists {
-    /// Makes the lists of `k` units over `rows` rows from their words (`words[r·k + i]`), in the memory of those before.
+    /// Makes the lists of `k` units over `rows` rows from their words (`words[r·k + i]`), reusing the memory.
     pub(super) fn set(&mut self, isa: Isa, words: &[u64], rows: usize, k: usize) {
         (self.rows, self.pieces) = (rows, k.div_ceil(UNITS));
         let mut used = 0;

@@ -6,7 +6,7 @@
 //! 26 KB and stay in the first-level cache.
 //!
 //! The result of a row does not depend on the other rows of the batch up to the choice between tables and
-//! the loop over set bits, which is made per word for the whole batch; it never depends on the threads.
+//! the loop over set bits, a choice made per word for the whole batch; it never depends on the threads.
 
 mod vector;
 

@@ -123,7 +123,8 @@ pub fn params(archive: &Archive) -> Result<TrainParams> {
     serde_json::from_slice(&json).map_err(|e| bad(e.to_string()))
 }
 
-/// A hash of all values and weights, to detect different data.
+/// A hash of all values and weights, to detect different data: each is mixed in by exclusive or, multiplication by the prime of FNV and
+/// a rotation.
 fn fingerprint<T: Real>(data: &Data<T>) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     let mut eat = |x: u64| hash = (hash ^ x).wrapping_mul(0x0100_0000_01b3).rotate_left(23);

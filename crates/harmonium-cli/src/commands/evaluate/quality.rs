@@ -1,7 +1,7 @@
 //! Whether chains mix, and whether samples resemble the data.
 
 use crate::error::Result;
-use crate::evaluation::Rows;
+use crate::evaluation::TableStates;
 use crate::model::Model;
 use harmonium::Role;
 use harmonium::evaluate::{self, Adversarial, Duplicates, Equilibrium, MomentMatch};
@@ -64,7 +64,7 @@ struct Samples {
 impl Quality {
     /// `None` if fewer than two rows are complete: samples can be compared with complete rows only.
     pub(super) fn new(model: &Model, table: &Table, seed: u64) -> Result<Option<Self>> {
-        let rows = Rows::new(&model.machine, &model.layout, table, None)?;
+        let rows = TableStates::new(&model.machine, &model.layout, table, None)?;
         let Some(whole) = rows.complete().filter(|whole| whole.rows() > 1) else { return Ok(None) };
         let shown: Vec<usize> = spread(whole.rows(), COMPARED).collect();
         let (machine, data) = (&rows.machine, whole.select(&shown));
@@ -73,7 +73,7 @@ impl Quality {
         let train = model.run.as_ref().and_then(|run| {
             let mut config = crate::config::Config::read(&run.config()).ok()?;
             let set = config.load().ok()?;
-            let train = Rows::new(&model.machine, &model.layout, &set.train, None).ok()?;
+            let train = TableStates::new(&model.machine, &model.layout, &set.train, None).ok()?;
             let mut train = train.complete()?.into_owned();
             machine.with_role(Role::Hidden).for_each(|l| drop(train.take(l)));
             Some(train)
@@ -110,9 +110,9 @@ impl Quality {
         let mut out = vec![format!(
             "chains: {}",
             if self.chains.verdict == Verdict::Converged {
-                "forget their start"
+                "become independent of their start"
             } else {
-                "do not forget their start"
+                "do not become independent of their start"
             }
         )];
         out.extend(self.chains.reasons.iter().map(|r| format!("  · {r}")));
@@ -146,7 +146,7 @@ impl Quality {
             ));
         }
         out.extend(self.pseudo.map(|p| format!("pseudo-log-likelihood {p:.3} nats per row")));
-        // Rows of the training have no gap to themselves.
+        // The gap of the training rows to themselves is zero.
         if let Some((gap, err)) = self.gap.filter(|gap| gap.0 != 0.0) {
             out.push(format!(
                 "free energy of these rows above that of the training: {gap:.3} ± {:.3} nats",

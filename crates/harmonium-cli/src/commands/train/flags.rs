@@ -5,7 +5,7 @@ use crate::args::Common;
 use crate::config::{Config, seconds};
 use crate::data::DataArgs;
 use crate::error::{Failure, Result};
-use crate::run::{self, Run};
+use crate::run::{self, RunDirectory};
 use clap::Args;
 use harmonium::estimate::Estimator;
 use harmonium::train::{Coordinates, Init, Optimiser};
@@ -110,8 +110,9 @@ pub(crate) struct TrainArgs {
 
 impl TrainArgs {
     pub(crate) fn run(mut self, common: &Common) -> Result {
-        if let Some(dir) = self.data.as_deref().map(Path::new).filter(|p| Run::new(p).exists()) {
-            let run = Run::new(dir);
+        if let Some(dir) = self.data.as_deref().map(Path::new).filter(|p| RunDirectory::new(p).exists())
+        {
+            let run = RunDirectory::new(dir);
             self.data = None;
             self.nothing_changes(&run)?;
             return Job::resume(run, common)?.run(common);
@@ -123,14 +124,14 @@ impl TrainArgs {
         let output = self.output.take();
         let config = self.over(base, common)?;
         let name = config.data.name.clone().ok_or_else(|| {
-            Failure::usage("which data? Name them, as in `harmonium train digits`, or list some with `harmonium data`")
+            Failure::usage("no data to train on; name them, as in `harmonium train digits`, or list some with `harmonium data`")
         })?;
         let dir = output.unwrap_or_else(|| run::fresh(&name));
-        Job::new(config, Run::new(dir), common)?.run(common)
+        Job::new(config, RunDirectory::new(dir), common)?.run(common)
     }
 
     /// A resumed run keeps its settings: with others it would not be the same run.
-    fn nothing_changes(&self, run: &Run) -> Result {
+    fn nothing_changes(&self, run: &RunDirectory) -> Result {
         let same = format!("{self:?}") == format!("{:?}", Self::default());
         if same {
             return Ok(());
@@ -220,7 +221,7 @@ fn estimator(
             let bare = matches!(estimator, Estimator::Exact | Estimator::Pl);
             match settings.iter().find(|(_, x)| bare && !x.is_null()) {
                 Some((key, _)) => Err(Failure::usage(format!(
-                    "--{key} means nothing to the estimator {name}, which has no chains"
+                    "--{key} has no effect on the estimator {name}, which has no chains"
                 ))),
                 None => Ok(estimator),
             }

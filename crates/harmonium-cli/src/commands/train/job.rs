@@ -4,11 +4,11 @@ use super::watch::{Keeper, Levels};
 use crate::args::Common;
 use crate::config::Config;
 use crate::error::{Context, Failure, Result};
-use crate::evaluation::{Effort, Evaluation, Rows};
+use crate::evaluation::{Effort, Evaluation, TableStates};
 use crate::output::{counted, duration, grouped, put, say, width};
 use crate::picture;
 use crate::progress::Progress;
-use crate::run::{self, Run};
+use crate::run::{self, RunDirectory};
 use crate::signals::Stop;
 use harmonium::estimate::Estimator;
 use harmonium::io::Provenance;
@@ -35,7 +35,7 @@ const KEEP: usize = 20;
 /// A training job, ready to run.
 pub(super) struct Job {
     config: Config,
-    run: Run,
+    run: RunDirectory,
     /// The data; the entries of the training rows are in `data` only.
     set: Dataset,
     data: Data,
@@ -55,7 +55,7 @@ enum Start {
 
 impl Job {
     /// A new run.
-    pub(super) fn new(mut config: Config, run: Run, common: &Common) -> Result<Self> {
+    pub(super) fn new(mut config: Config, run: RunDirectory, common: &Common) -> Result<Self> {
         let mut set = config.load()?;
         let (machine, layout) = machine_for(&mut config.machine, &set.train)?;
         // Standard input cannot be read again: the run will keep a copy.
@@ -84,7 +84,7 @@ impl Job {
     }
 
     /// Resumes a run.
-    pub(super) fn resume(run: Run, _: &Common) -> Result<Self> {
+    pub(super) fn resume(run: RunDirectory, _: &Common) -> Result<Self> {
         let mut config = Config::read(&run.config())?;
         let mut set = config.load()?;
         let (machine, layout) = machine_for(&mut config.machine, &set.train)?;
@@ -262,8 +262,8 @@ impl Job {
         };
         let effort = Effort::after_training();
         let (name, rows) = match &self.set.test {
-            Some(test) => ("test", Rows::new(&machine, &self.layout, test, self.floor.as_ref())),
-            None => ("training", Ok(Rows::of_data(&machine, &self.data, self.floor.as_ref()))),
+            Some(test) => ("test", TableStates::new(&machine, &self.layout, test, self.floor.as_ref())),
+            None => ("training", Ok(TableStates::of_data(&machine, &self.data, self.floor.as_ref()))),
         };
         let evaluation = rows.and_then(|rows| rows.evaluate(name, &effort, common, &mut heard));
         lost.map_or(Ok(()), Err)?;
@@ -378,7 +378,7 @@ fn floor(config: &Config, machine: &Machine, data: &Data) -> Result<Option<Floor
 }
 
 /// Saves a copy of the data read from standard input.
-fn keep_input(config: &mut Config, train: &Table, test: Option<&Table>, run: &Run) -> Result {
+fn keep_input(config: &mut Config, train: &Table, test: Option<&Table>, run: &RunDirectory) -> Result {
     let path = run.dir.join("data.csv");
     harmonium_data::write_csv(&path, train)?;
     config.data.split = Some("0".into());

@@ -1,7 +1,7 @@
 //! Observers of a run that belong to the command: signals, time, checkpoints, the log.
 
 use crate::output::{grouped, say};
-use crate::run::Run;
+use crate::run::RunDirectory;
 use crate::signals::Stop;
 use harmonium::io::Provenance;
 use harmonium::train::{Control, Event, Observer, StopReason, Trainer};
@@ -10,7 +10,7 @@ use std::time::Instant;
 
 /// Stops a run on a signal or when its time is over, and saves it from time to time.
 pub(super) struct Keeper<'a> {
-    pub(super) run: &'a Run,
+    pub(super) run: &'a RunDirectory,
     pub(super) stop: Stop,
     pub(super) start: Instant,
     pub(super) budget: Option<f64>,
@@ -21,7 +21,7 @@ pub(super) struct Keeper<'a> {
 
 impl Keeper<'_> {
     /// Path of the checkpoint from which a run resumes.
-    pub(super) fn path(run: &Run) -> std::path::PathBuf {
+    pub(super) fn path(run: &RunDirectory) -> std::path::PathBuf {
         run.checkpoints().join("last.safetensors")
     }
 

@@ -1,5 +1,5 @@
-//! Tables as strangers bring them, with no options but their names: what is learnt must be better than independent columns,
-//! or be called by its name.
+//! Unprepared tables, without any options: the model must be better than independent columns, or the verdict must say that it
+//! is not.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! The rule that gives a column of its own a kind, with the reason.
+//! The rule that finds the kind of a column from its values, with the reason.
 //!
 //! | entries | kind |
 //! |---|---|
@@ -14,27 +14,25 @@
 //! | whole numbers from at most 2 to at most 255, of at most 64 values | count |
 //! | other whole numbers (ages from 18 on, blood pressure, income) | real, whole |
 //!
-//! Why these borders. A count model spends its probability from 0 on, in a shape that one or two parameters set: it is
-//! right where small numbers occur, and wrong for 80 to 200, where a real column loses nothing but being whole, which
-//! rounding gives back. A few levels away from 0 are most often grades or sizes with any frequencies; a categorical unit
-//! learns these, with 3 rows per level to learn from, and can never give a value that is not among them. Levels that
-//! begin with 0 and 1 stay counts: of children, visits, failures there could have been one more.
+//! Why these limits. A count model puts its probability on 0, 1, 2, … in a shape of one or two parameters: this suits
+//! small numbers, but not values from 80 to 200, for which a real column whose values are rounded is the better model. A
+//! few whole numbers that do not start at 0 are most often grades or sizes with arbitrary frequencies; a categorical unit
+//! learns these, given 3 rows per level, and never produces a value that is not among them. Levels that begin with 0 and
+//! 1 stay counts: the number of children, visits or failures could have been one higher.
 
-use super::profile::{MANY, Profile};
-use super::reason::Reason;
-use crate::Kind;
+use super::profile::{MANY, MAX_CATEGORIES, Profile, are_levels};
+use crate::{Kind, Reason};
 
 /// More distinct words than this are identifiers, unless the schema says otherwise.
 const MAX_WORDS: usize = 256;
-/// So many whole numbers may be levels.
-const MAX_LEVELS: usize = 10;
-/// Equal entries are a constant from so many on; two may be equal by chance.
+/// Fewest equal entries that make a constant column; two may be equal by chance.
 const CONSTANT: usize = 3;
-/// The largest count, and the largest smallest one.
+/// Upper limits for the largest and for the smallest value of a count column.
 const MAX_COUNT: f64 = 255.0;
 const FIRST_COUNT: f64 = 2.0;
 
-/// The kind of a column of its own, why, and what it might be instead. `identifies`: its name means an identifier.
+/// The kind of a column that stands by itself, the reason, and what it might be instead. `identifies`: its name means an
+/// identifier.
 pub(crate) fn decide(profile: &Profile, identifies: bool, year: bool) -> (Kind, Reason, Option<Kind>) {
     let (kind, reason) = match (&profile.reading, profile.numbers, profile.texts) {
         (_, 0, 0) => (Kind::Ignore, Reason::Empty),
@@ -79,7 +77,7 @@ fn numbers(profile: &Profile, identifies: bool, year: bool) -> (Kind, Reason) {
     let series = &profile.series;
     let differ = match profile.numbers {
         n if n < 10 => profile.distinct() == n,
-        n => 2 * profile.distinct() > n || profile.distinct() > super::profile::MAX_CATEGORIES,
+        n => 2 * profile.distinct() > n || profile.distinct() > MAX_CATEGORIES,
     };
     if identifies && differ && profile.numbers >= 2 {
         return (Kind::Ignore, Reason::Identifier);
@@ -100,11 +98,6 @@ fn numbers(profile: &Profile, identifies: bool, year: bool) -> (Kind, Reason) {
         true => (Kind::Count, Reason::SmallCounts),
         false => (Kind::Real, Reason::WholeMeasure),
     }
-}
-
-/// Whether so many distinct values in so many entries are levels of a scale.
-pub(crate) fn are_levels(distinct: usize, entries: usize) -> bool {
-    distinct <= MAX_LEVELS && entries >= 3 * distinct
 }
 
 /// The kind of numbers in an array, or in many columns that differ in their number: one kind for all of them.

@@ -4,7 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::{Binarize, CellFormat, Transform};
+use super::{Binarize, Transform};
+use crate::CellFormat;
 
 /// What the entries of a column mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -109,12 +110,6 @@ impl Column {
     /// The same column with these categories.
     pub fn with_categories(mut self, categories: Arc<[String]>) -> Self {
         self.categories = categories;
-        self
-    }
-
-    /// The same column with its numbers written in this form.
-    pub fn with_format(mut self, format: CellFormat) -> Self {
-        self.format = format;
         self
     }
 }

@@ -1,18 +1,21 @@
 //! From values to a schema: one profile per column, then one decision per column.
 
+mod guess;
+mod kinds;
+mod order;
+mod profile;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use super::overrides::Rule;
-use super::pattern::numbered;
-use super::profile::{MAX_CATEGORIES, Profile};
-use super::reason::{Finding, Reason};
-use super::{Overrides, Schema, kinds};
+use self::guess::Guess;
+pub(crate) use self::guess::is_value;
+use self::profile::{MAX_CATEGORIES, Profile};
 use crate::cells::Cells;
-use crate::format::Guess;
-use crate::{CellFormat, Column, Error, Kind, Place, Result};
+use crate::schema::{Rule, name_and_number};
+use crate::{CellFormat, Column, Error, Finding, Kind, Overrides, Place, Reason, Result, Schema};
 
-/// So many columns that differ only in a number (pixel0, pixel1, …) are taken to mean the same thing.
+/// From this many on, columns whose names differ only in a number (pixel0, pixel1, …) share one kind.
 const FAMILY: usize = 16;
 
 /// Gathers profiles from one or several grids with the same columns and decides on their schema.
@@ -107,7 +110,7 @@ impl<'a> Profiler<'a> {
         })
     }
 
-    /// Takes in the rows of a grid, whose columns are matched by name.
+    /// Adds the rows of a grid, whose columns are matched by name.
     pub(crate) fn observe(&mut self, grid: &dyn Cells) {
         let names = grid.names();
         let by_name: HashMap<&str, usize> = names.iter().map(String::as_str).zip(0..).collect();
@@ -212,7 +215,7 @@ impl<'a> Profiler<'a> {
         let mut families: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         for col in self.uniform..self.names.len() {
             if self.rules[col].kind.is_none()
-                && let Some((stem, _)) = numbered(&self.names[col])
+                && let Some((stem, _)) = name_and_number(&self.names[col])
                 && kinds::decide(&self.profiles[self.which[col]], false, false).1 != Reason::RowNumber
             {
                 families.entry(stem).or_default().push(col);

@@ -1,12 +1,10 @@
-//! From the words of a column to the form they are written in.
+//! Guesses how the entries of a column are written: as numbers with separators, prices, dates, …
 
-use super::moment::{Item, Letters};
-use super::number::MOST_DECIMALS;
-use super::{CellFormat, Decimals, Moment, Number};
-use crate::cells::is_code;
+use crate::format::{CellFormat, Decimals, Item, Letters, MOST_DECIMALS, Moment, Number};
 use crate::schema::Reason;
+use crate::words::is_code;
 
-/// The form of a column's words, and why it was taken.
+/// The form of a column's words, and the reason for the choice.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Guess {
     pub(crate) format: CellFormat,
@@ -20,7 +18,7 @@ impl Guess {
     }
 }
 
-/// So many words show which of several ways of writing the same thing is used.
+/// Words that are compared to choose among several ways of writing the same values.
 const SHOWN: usize = 1000;
 
 /// The form in which all `words` are written, if it is one of numbers or dates. `decimal_comma`: commas are more likely
@@ -113,8 +111,8 @@ fn moment(words: &[&str]) -> Option<Guess> {
     Some(Guess { format, reason })
 }
 
-/// The way of writing the same pattern that gives back most of the words: with or without leading zeros, by the length
-/// of fractions, the names of months, and a zone that is the same everywhere.
+/// The variant of the pattern that reproduces most of the words: with or without leading zeros, by the length of
+/// fractions, the names of months, and a zone that is the same everywhere.
 fn as_written(moment: &Moment, words: &[&str]) -> Moment {
     let digits = words
         .iter()
@@ -193,7 +191,7 @@ fn number(words: &[&str], decimal_comma: bool) -> Option<Guess> {
         let number = Number { prefix, suffix, group, point, decimals: Decimals::AtMost(MOST_DECIMALS) };
         let same = |word: &&str| number.read(word).is_some() && is_same(word, before, behind);
         if words.iter().all(same) {
-            // Without a separator in sight there is none to write.
+            // A separator that does not occur is not written.
             let seen = |separator: char| words.iter().any(|word| word.contains(separator));
             let bare = match group {
                 Some(group) => !seen(group),
@@ -222,7 +220,7 @@ fn is_unit(suffix: &str) -> bool {
     suffix.starts_with(' ') && suffix.trim().chars().all(|c| c.is_alphabetic() || "/²³µ".contains(c))
 }
 
-/// What stands before the first and behind the last digit, the sign left aside.
+/// The text before the first and after the last digit, without the sign.
 fn affixes(word: &str) -> Option<(&str, &str)> {
     let signs = ['-', '+', '\u{2212}'];
     let first = word.find(|c: char| c.is_ascii_digit())?;

@@ -1,4 +1,4 @@
-//! Damaged files, a full disk, impatience: told in one line, and nothing that was there is lost.
+//! Damaged files, a full disk, interruptions: reported in one line, and nothing that was there is lost.
 #![cfg(unix)]
 
 mod common;

@@ -2,17 +2,26 @@
 
 use std::collections::HashSet;
 
+use super::guess::{Guess, guess};
 use super::order;
 use crate::CellFormat;
-use crate::cells::{Cell, is_gap};
-use crate::format::{Guess, guess};
+use crate::cells::Cell;
 use crate::schema::Reason;
+use crate::words::{is_gap, truth};
 
 /// More distinct values than this are no categories.
 pub(crate) const MAX_CATEGORIES: usize = 65_536;
 
-/// So many distinct numbers are remembered of every column; more are many.
+/// Most distinct numbers that are remembered of a column.
 pub(crate) const MANY: usize = 65;
+
+/// Most distinct values that can be the levels of a categorical column.
+const MAX_LEVELS: usize = 10;
+
+/// Whether so many distinct values in so many entries are levels of a scale.
+pub(crate) fn are_levels(distinct: usize, entries: usize) -> bool {
+    distinct <= MAX_LEVELS && entries >= 3 * distinct
+}
 
 /// A summary of the values of one column, or of several that mean the same thing.
 #[derive(Clone, Debug)]
@@ -31,7 +40,7 @@ pub(crate) struct Profile {
     /// The form that words are read in, on a pass that tries one.
     pub(crate) reading: Option<Guess>,
     decimals: Option<(u8, u8)>,
-    /// Numbers of a column of its own, in the order of the rows.
+    /// Numbers of a column that stands by itself, in the order of the rows.
     pub(crate) series: Series,
 }
 
@@ -87,9 +96,9 @@ impl Series {
 
     /// Whether whole numbers from `min` to `max` number the rows.
     ///
-    /// Three things do not happen to measured numbers: equal steps from row to row; every number between smallest and
-    /// largest once, in any order (n!/nⁿ by chance, 0.2 % for 8 rows); and rising numbers, all different, of which at
-    /// least half are there, as when some rows were left out (100 draws from 200 numbers are all different once in 10¹⁸).
+    /// Three properties tell row numbers from measurements: equal steps from row to row; every number between smallest and
+    /// largest once, in any order (n!/nⁿ by chance, 0.2 % for 8 rows); and rising numbers, all different, at least half of
+    /// those in their range, as when some rows were removed (100 draws from 200 numbers are all different once in 10¹⁸).
     pub(crate) fn numbers_rows(&self, min: f64, max: f64) -> bool {
         let (n, span) = (self.count, max - min + 1.0);
         let steady = n >= 5 && !self.uneven && self.step != 0.0;
@@ -132,7 +141,7 @@ impl Profile {
         Self { reading: Some(guess), ..Self::new(false) }
     }
 
-    /// Takes in a number; `word` is how it was written, where that is known.
+    /// Adds a number; `word` is how it was written, where that is known.
     pub(crate) fn number(&mut self, value: f64, word: Option<&str>) {
         self.numbers += 1;
         self.min = self.min.min(value);
@@ -152,7 +161,7 @@ impl Profile {
         }
     }
 
-    /// Takes in a row of numbers, NaN for missing ones.
+    /// Adds a row of numbers, NaN for missing ones.
     pub(crate) fn row(&mut self, values: &[f64]) {
         if self.gather {
             let present = values.iter().filter(|value| !value.is_nan());
@@ -160,7 +169,7 @@ impl Profile {
             return;
         }
         for &value in values {
-            // Minimum and maximum pass over NaN by themselves.
+            // `min` and `max` ignore NaN.
             self.min = self.min.min(value);
             self.max = self.max.max(value);
             self.numbers += usize::from(!value.is_nan());
@@ -182,7 +191,7 @@ impl Profile {
         }
     }
 
-    /// Takes in an entry of a column of its own; `word` is how it was written.
+    /// Adds an entry of a column that stands by itself; `word` is how it was written.
     pub(crate) fn observe(&mut self, cell: &Cell<'_>, word: impl Fn() -> Option<String>) {
         match (&self.reading, cell) {
             (_, Cell::Missing) => {}
@@ -203,7 +212,7 @@ impl Profile {
         }
     }
 
-    /// Takes in an entry of an array.
+    /// Adds an entry of an array.
     pub(crate) fn observe_shared(&mut self, cell: &Cell<'_>) {
         match cell {
             Cell::Missing => {}
@@ -244,7 +253,7 @@ impl Profile {
         }
         let found = guess(&words, commas)?;
         // A dose of 10 mg or 20 mg is a category.
-        let levels = found.reason == Reason::Unit && super::kinds::are_levels(words.len(), self.texts);
+        let levels = found.reason == Reason::Unit && are_levels(words.len(), self.texts);
         (!levels).then_some(found)
     }
 
@@ -262,7 +271,7 @@ impl Profile {
         Some(guess.format.clone().with_decimals(self.decimals))
     }
 
-    /// Takes in what another profile has seen of numbers.
+    /// Adds the numbers of another profile.
     pub(crate) fn merge_numbers(&mut self, other: &Self) {
         self.numbers += other.numbers;
         self.min = self.min.min(other.min);
@@ -297,7 +306,7 @@ impl Profile {
 
     /// Whether all words are words for false and true, and both occur.
     pub(crate) fn is_truth(&self) -> bool {
-        let mut truths = self.words.iter().map(|word| order::truth(word));
+        let mut truths = self.words.iter().map(|word| truth(word));
         let Some(Some((pair, first))) = truths.next() else { return false };
         let rest: Vec<_> = truths.collect();
         rest.iter().all(|t| t.is_some_and(|(other, _)| other == pair))
@@ -307,8 +316,7 @@ impl Profile {
     /// The words for false and true, one each.
     pub(crate) fn truth_words(&self) -> Vec<String> {
         let word = |wanted: bool| {
-            let words =
-                self.words.iter().filter(|w| order::truth(w).is_some_and(|(_, yes)| yes == wanted));
+            let words = self.words.iter().filter(|w| truth(w).is_some_and(|(_, yes)| yes == wanted));
             words.min().map(ToString::to_string)
         };
         [false, true].into_iter().filter_map(word).collect()

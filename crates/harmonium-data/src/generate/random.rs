@@ -6,9 +6,9 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// A seeded source of the few kinds of draws that generators and splits need.
 #[derive(Clone, Debug)]
-pub(crate) struct Dice(Xoshiro256PlusPlus);
+pub(crate) struct Random(Xoshiro256PlusPlus);
 
-impl Dice {
+impl Random {
     /// `purpose` keeps the draws of different uses of one seed apart.
     pub(crate) fn new(seed: u64, purpose: &str) -> Self {
         // FNV-1a of the purpose: short words only, collisions would merely share a stream.
@@ -46,7 +46,7 @@ impl Dice {
         }
     }
 
-    /// Running sums of exp(`log_weights`), up to a factor, for [`Dice::pick`].
+    /// Running sums of exp(`log_weights`), up to a factor, for [`Random::pick`].
     pub(crate) fn cumulative(log_weights: &[f64]) -> Vec<f64> {
         let max = log_weights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let mut sum = 0.0;
@@ -75,16 +75,16 @@ mod tests {
 
     #[test]
     fn values_of_a_seed_are_pinned() {
-        let mut dice = Dice::new(0, "test");
-        let draws: Vec<usize> = (0..6).map(|_| dice.below(100)).collect();
+        let mut random = Random::new(0, "test");
+        let draws: Vec<usize> = (0..6).map(|_| random.below(100)).collect();
         assert_eq!(draws, [28, 32, 76, 72, 88, 60]);
-        assert_ne!(dice.uniform(), Dice::new(0, "other").uniform());
+        assert_ne!(random.uniform(), Random::new(0, "other").uniform());
     }
 
     #[test]
     fn normals_have_the_right_moments() {
-        let mut dice = Dice::new(3, "test");
-        let draws: Vec<f64> = (0..100_000).map(|_| dice.normal()).collect();
+        let mut random = Random::new(3, "test");
+        let draws: Vec<f64> = (0..100_000).map(|_| random.normal()).collect();
         let mean = draws.iter().sum::<f64>() / 1e5;
         let square = draws.iter().map(|x| x * x).sum::<f64>() / 1e5;
         assert!(mean.abs() < 0.015 && (square - 1.0).abs() < 0.02);

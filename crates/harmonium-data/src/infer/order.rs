@@ -38,18 +38,6 @@ const LONG: [&[&str]; 2] = [
     ],
 ];
 
-/// Pairs of words for false and true.
-const TRUTHS: [[&str; 2]; 5] = [["false", "true"], ["no", "yes"], ["n", "y"], ["f", "t"], ["off", "on"]];
-
-/// The pair that a word for false or true belongs to, and which of the two it is.
-pub(crate) fn truth(word: &str) -> Option<(usize, bool)> {
-    TRUTHS.iter().enumerate().find_map(|(pair, [no, yes])| match () {
-        () if word.eq_ignore_ascii_case(no) => Some((pair, false)),
-        () if word.eq_ignore_ascii_case(yes) => Some((pair, true)),
-        () => None,
-    })
-}
-
 /// Puts words in the order of their scale, else by the numbers and letters in them; says whether there was more than the
 /// alphabet to go by.
 pub(crate) fn sort(words: &mut [String]) -> bool {
@@ -67,7 +55,7 @@ pub(crate) fn sort(words: &mut [String]) -> bool {
     })
 }
 
-/// Digits by the number they make, the rest by the alphabet; what is less than a number goes before it.
+/// Natural order: digits by their number, the rest alphabetically; `<5` comes before `5`.
 fn natural(a: &str, b: &str) -> Ordering {
     let below = |word: &str| !word.starts_with(['<', '≤']);
     let order = pieces(a).cmp(pieces(b));
@@ -81,7 +69,7 @@ enum Piece<'a> {
     Text(&'a str),
 }
 
-/// The stretches of digits and of other characters.
+/// Runs of digits and of other characters.
 fn pieces(mut rest: &str) -> impl Iterator<Item = Piece<'_>> {
     std::iter::from_fn(move || {
         let first = rest.bytes().next()?.is_ascii_digit();

@@ -1,9 +1,9 @@
-//! Lessons: a teacher whose couplings matter, rows for students and fresh rows that score them.
+//! Learning problems: a teacher whose couplings matter, rows for students and fresh rows that score them.
 
 use super::{Cell, Draw, Estimate, Teacher, bound, draw, log_probability, regret, start, teacher};
 use harmonium::{Kind, Machine, Result, States};
 
-/// How much there is to learn, and from how many rows.
+/// Size and strength of a learning problem.
 #[derive(Clone, Copy, Debug)]
 pub struct Amount {
     /// Rows that students learn from.
@@ -16,10 +16,10 @@ pub struct Amount {
     pub strength: f64,
 }
 
-/// Rows of a teacher, ready for students.
+/// A teacher, its rows, and what students are scored on.
 #[derive(Clone, Debug)]
-pub struct Lesson {
-    /// Which combination it is.
+pub struct Problem {
+    /// The combination of kinds and couplings.
     pub cell: Cell,
     /// The machine that students start from, without couplings.
     pub blank: Machine,
@@ -37,7 +37,7 @@ pub struct Lesson {
     log_p: Vec<f64>,
 }
 
-/// Rows for a first look at a teacher.
+/// Rows on which the strength of a teacher is tested.
 const PILOT: usize = 300;
 /// Factors on the strength that are tried in turn: couplings that are too weak say little, and so do those that freeze
 /// the units.
@@ -47,8 +47,8 @@ const DRAWS: u64 = 5;
 /// What independent columns should lose beyond the bound, so that a student who learns nothing fails.
 const INFORMATION: f64 = 0.1;
 
-impl Lesson {
-    /// The lesson of a cell.
+impl Problem {
+    /// The problem of a cell.
     ///
     /// # Errors
     /// Why there is no teacher, or why it cannot be enumerated or drawn from.
@@ -97,7 +97,7 @@ fn telling_teacher(blank: &Machine, amount: &Amount) -> Result<Teacher> {
         }
         let teacher = teacher(blank, factor * amount.strength, seed)?;
         at_limit |= teacher.scale < 1.0;
-        // A run that cannot start fails later, with its own words.
+        // A run that cannot start fails later, with its own message.
         let lost = start_regret(blank, &teacher.machine, amount.seed).unwrap_or(f64::INFINITY);
         if best.as_ref().is_none_or(|(most, _)| lost > *most) {
             best = Some((lost, teacher));
