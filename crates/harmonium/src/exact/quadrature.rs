@@ -9,6 +9,7 @@ use crate::machine::Cholesky;
 use crate::units::Tail;
 use crate::{Error, Machine, Result};
 use ndarray::Array2;
+use std::sync::LazyLock;
 
 /// Weights below e^−45 ≈ 3e−20 of the largest do not reach the last digit of a double.
 const TAIL: f64 = 45.0;
@@ -18,6 +19,8 @@ const ORDER: usize = 20;
 const PANEL: f64 = 4.0;
 /// Most by which the logarithm of an exponential density falls in the first panel: the error of the rule is below 1e−13.
 const FOLDS: f64 = 26.0;
+/// The nodes of a panel on [−1, 1] and their weights.
+static RULE: LazyLock<(Vec<f64>, Vec<f64>)> = LazyLock::new(|| gauss_legendre(ORDER));
 /// States of a layer from which on it pays to find the windows of the density itself.
 const MANY: f64 = 1e4;
 
@@ -96,7 +99,7 @@ pub(super) fn reals(
     })?;
     let wanted = || (0..units.len()).filter(|&i| units[i].layer == l);
     let steepest: Vec<f64> = (0..units.len()).map(|i| bound.steepest(i, &units, &weights)).collect();
-    let (x, w) = gauss_legendre(ORDER);
+    let (x, w) = &*RULE;
     let nodes = |i: usize, ends: [f64; 2], steepest: f64| {
         let mut nodes = Nodes::new();
         for ((side, end), sign) in units[i].sides.iter().zip(ends).zip([1.0, -1.0]) {
@@ -104,7 +107,7 @@ pub(super) fn reals(
                 let half = 0.5 * (panel[1] - panel[0]);
                 let node =
                     |(x, w): (&f64, &f64)| (sign * (panel[0] + half * (1.0 + x)), (w * half).ln());
-                nodes.extend(x.iter().zip(&w).map(node));
+                nodes.extend(x.iter().zip(w).map(node));
             }
         }
         nodes
