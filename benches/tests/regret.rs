@@ -5,7 +5,7 @@ use harmonium_benches::regret::{Amount, Architecture, Problem, few_cells, train}
 
 /// Rows are few, so that the length of most runs is chosen by cross-validation, as it is for most tables. Fresh rows are
 /// many: a regret of some hundredths has a standard error of about a tenth of the bound.
-const AMOUNT: Amount = Amount { rows: 1000, fresh: 4000, seed: 1, strength: 0.8 };
+const AMOUNT: Amount = Amount { rows: 1000, fresh: 4000, seed: 1, strength: 0.8, limit: f64::INFINITY };
 
 /// Updates in which students of RBMs with exact gradients must have learnt as much: at a tenth of the rate, four of seven
 /// have not.

@@ -45,6 +45,9 @@ struct Args {
     /// Stop a run after this many seconds
     #[arg(long)]
     limit: Option<f64>,
+    /// Give up a cell whose teacher and rows, or whose scores, take more than this many seconds
+    #[arg(long, default_value_t = 600.0)]
+    cell_limit: f64,
 }
 
 /// What a regret means.
@@ -154,7 +157,7 @@ fn with_problem(cell: Cell, args: &Args, tally: &mut Tally, then: impl FnOnce(&P
         return;
     }
     let (rows, fresh, seed, strength) = (args.rows, args.fresh, args.seed, args.strength);
-    match Problem::new(cell, &Amount { rows, fresh, seed, strength }) {
+    match Problem::new(cell, &Amount { rows, fresh, seed, strength, limit: args.cell_limit }) {
         Ok(problem) => then(&problem, tally),
         Err(why) => {
             tally.failed += 1;

@@ -1,5 +1,6 @@
 //! Rows from a teacher: from its exact distribution wherever states can be weighed, else from chains long enough to be independent of their start.
 
+use super::Deadline;
 use harmonium::sample::{How, Sampler, purpose};
 use harmonium::{Chains, Clamps, Machine, Result, Role, States};
 use std::fmt;
@@ -34,12 +35,20 @@ impl fmt::Display for Draw {
 /// chains, as many as rows, so that the rows are independent all the same.
 ///
 /// # Errors
-/// Errors of enumeration or sampling.
-pub fn draw(machine: &Machine, rows: usize, seed: u64) -> Result<(States<f32>, Draw)> {
+/// Errors of enumeration or sampling, and when the time is over.
+pub fn draw(
+    machine: &Machine,
+    rows: usize,
+    seed: u64,
+    deadline: &Deadline,
+) -> Result<(States<f32>, Draw)> {
     let start = Chains::independent(machine, rows, seed, purpose::USER)?.states().clone();
     let none = Clamps::none(machine);
-    let mut sampler = Sampler::new(machine.clone(), none, start, How::Auto, seed, SWEEPS, &mut || true)?;
-    sampler.sweep(SWEEPS)?;
+    let in_time = || deadline.left() > 0.0;
+    let mut go_on = in_time;
+    let mut sampler = Sampler::new(machine.clone(), none, start, How::Auto, seed, SWEEPS, &mut go_on)?;
+    sampler.sweep_while(SWEEPS, &in_time)?;
+    deadline.check("rows")?;
     let how = match (sampler.is_exact(), sampler.replicas().is_some()) {
         (true, _) => Draw::Exact,
         (false, false) => Draw::Chains,

@@ -15,10 +15,45 @@ pub use problem::{Amount, Problem};
 pub use student::{Trained, start, train};
 pub use teacher::{Teacher, teacher};
 
-use harmonium::{Machine, Result, States};
+use harmonium::{Error, Machine, Result, States};
+use std::time::Instant;
 
 /// Longest enumeration of a student, in seconds: its weights may need wider windows than its teacher's.
 const PATIENCE: f64 = 300.0;
+
+/// Rows that are scored between two looks at the clock.
+const CHUNK: usize = 256;
+
+/// When a cell has to give up what no run of a student is to blame for: finding a teacher, drawing rows, scoring.
+#[derive(Clone, Copy, Debug)]
+pub struct Deadline {
+    start: Instant,
+    seconds: f64,
+}
+
+impl Deadline {
+    /// This many seconds from now, on the wall.
+    pub fn after(seconds: f64) -> Self {
+        Self { start: Instant::now(), seconds }
+    }
+
+    /// Seconds left; negative when it has passed.
+    pub fn left(&self) -> f64 {
+        self.seconds - self.start.elapsed().as_secs_f64()
+    }
+
+    /// # Errors
+    /// When it has passed.
+    pub fn check(&self, what: &'static str) -> Result<()> {
+        if self.left() > 0.0 {
+            return Ok(());
+        }
+        Err(Error::Undefined {
+            what,
+            why: format!("the {} s for teacher, rows and scores are over", self.seconds),
+        })
+    }
+}
 
 /// A mean over rows with its standard error.
 #[derive(Clone, Copy, Debug)]
@@ -43,16 +78,30 @@ impl Estimate {
 ///
 /// # Errors
 /// A machine that cannot be normalised or takes too long.
-pub fn log_probability(machine: &Machine, rows: &States<f32>) -> Result<Vec<f64>> {
-    machine.exact().within(PATIENCE).log_probability(rows)
+pub fn log_probability(machine: &Machine, rows: &States<f32>, deadline: &Deadline) -> Result<Vec<f64>> {
+    deadline.check("a score")?;
+    let exact = machine.exact().within(PATIENCE.min(deadline.left()));
+    let log_z = exact.log_z()?;
+    let mut out = Vec::with_capacity(rows.rows());
+    for first in (0..rows.rows()).step_by(CHUNK) {
+        deadline.check("a score")?;
+        let chunk: Vec<usize> = (first..rows.rows().min(first + CHUNK)).collect();
+        out.extend(exact.free_energy(&rows.select(&chunk))?.into_iter().map(|f| -f - log_z));
+    }
+    Ok(out)
 }
 
 /// The regret of `student` from the teacher's log-probabilities of the same rows: paired, row by row.
 ///
 /// # Errors
 /// As for [`log_probability`].
-pub fn regret(teacher: &[f64], student: &Machine, rows: &States<f32>) -> Result<Estimate> {
-    let student = log_probability(student, rows)?;
+pub fn regret(
+    teacher: &[f64],
+    student: &Machine,
+    rows: &States<f32>,
+    deadline: &Deadline,
+) -> Result<Estimate> {
+    let student = log_probability(student, rows, deadline)?;
     let difference: Vec<f64> = teacher.iter().zip(&student).map(|(t, s)| t - s).collect();
     Ok(Estimate::of(&difference))
 }

@@ -1,6 +1,8 @@
 //! Learning problems: a teacher whose couplings matter, rows for students and fresh rows that score them.
 
-use super::{Cell, Draw, Estimate, Teacher, bound, draw, log_probability, regret, start, teacher};
+use super::{
+    Cell, Deadline, Draw, Estimate, Teacher, bound, draw, log_probability, regret, start, teacher,
+};
 use harmonium::{Kind, Machine, Result, States};
 
 /// Size and strength of a learning problem.
@@ -14,6 +16,8 @@ pub struct Amount {
     pub seed: u64,
     /// Standard deviation of the inputs of teachers' units, in standardised coordinates.
     pub strength: f64,
+    /// Seconds on the wall that finding the teacher, drawing rows and each scoring of a student may take.
+    pub limit: f64,
 }
 
 /// A teacher, its rows, and what students are scored on.
@@ -31,6 +35,8 @@ pub struct Problem {
     pub rows: States<f32>,
     /// What independent columns lose; NaN where no run can start.
     pub start: f64,
+    /// Seconds that the scoring of a student may take.
+    limit: f64,
     /// Fresh rows.
     fresh: States<f32>,
     /// The teacher's log-probabilities of the fresh rows.
@@ -53,23 +59,25 @@ impl Problem {
     /// # Errors
     /// Why there is no teacher, or why it cannot be enumerated or drawn from.
     pub fn new(cell: Cell, amount: &Amount) -> Result<Self> {
+        let deadline = Deadline::after(amount.limit);
         let blank = cell.blank();
-        let teacher = telling_teacher(&blank, amount)?;
-        let (all, how) = draw(&teacher.machine, amount.rows + amount.fresh, amount.seed)?;
+        let teacher = telling_teacher(&cell, amount, &deadline)?;
+        let (all, how) = draw(&teacher.machine, amount.rows + amount.fresh, amount.seed, &deadline)?;
         let part = |range: std::ops::Range<usize>| all.select(&range.collect::<Vec<_>>());
         let (rows, fresh) = (part(0..amount.rows), part(amount.rows..all.rows()));
-        let log_p = log_probability(&teacher.machine, &fresh)?;
-        let start = start(&blank, &rows).ok().and_then(|s| regret(&log_p, &s, &fresh).ok());
+        let log_p = log_probability(&teacher.machine, &fresh, &deadline)?;
+        let start = start(&unshaped(&cell), &rows).ok();
+        let start = start.and_then(|s| regret(&log_p, &s, &fresh, &deadline).ok());
         let start = start.map_or(f64::NAN, |e| e.mean);
-        Ok(Self { cell, blank, teacher, how, rows, start, fresh, log_p })
+        Ok(Self { cell, blank, teacher, how, rows, start, fresh, log_p, limit: amount.limit })
     }
 
     /// What a student loses on the fresh rows.
     ///
     /// # Errors
-    /// A student that cannot be enumerated.
+    /// A student that cannot be enumerated, or not in the time that is allowed.
     pub fn regret(&self, student: &Machine) -> Result<Estimate> {
-        regret(&self.log_p, student, &self.fresh)
+        regret(&self.log_p, student, &self.fresh, &Deadline::after(self.limit))
     }
 
     /// The largest regret that counts as learnt.
@@ -85,7 +93,8 @@ impl Problem {
 
 /// A teacher of the cell whose couplings matter: other strengths are tried until independent columns lose enough, and then
 /// other draws, for which a strength may be out of reach that others can have.
-fn telling_teacher(blank: &Machine, amount: &Amount) -> Result<Teacher> {
+fn telling_teacher(cell: &Cell, amount: &Amount, deadline: &Deadline) -> Result<Teacher> {
+    let (blank, unshaped) = (&cell.blank(), &unshaped(cell));
     let enough = bound(free_parameters(blank), amount.rows) + INFORMATION;
     let strengths = FACTORS.map(|factor| (factor, amount.seed));
     let draws = (1..=DRAWS).map(|d| (1.0, amount.seed + 1000 * d));
@@ -98,7 +107,9 @@ fn telling_teacher(blank: &Machine, amount: &Amount) -> Result<Teacher> {
         let teacher = teacher(blank, factor * amount.strength, seed)?;
         at_limit |= teacher.scale < 1.0;
         // A run that cannot start fails later, with its own message.
-        let lost = start_regret(blank, &teacher.machine, amount.seed).unwrap_or(f64::INFINITY);
+        let lost = start_regret(unshaped, &teacher.machine, amount.seed, deadline);
+        deadline.check("a teacher")?;
+        let lost = lost.unwrap_or(f64::INFINITY);
         if best.as_ref().is_none_or(|(most, _)| lost > *most) {
             best = Some((lost, teacher));
         }
@@ -109,11 +120,23 @@ fn telling_teacher(blank: &Machine, amount: &Amount) -> Result<Teacher> {
     Ok(best.expect("at least one attempt").1)
 }
 
+/// The machine whose start is what columns lose without hidden units: runs of dReLU units start from what rows say of their
+/// directions, those of Gaussian units do not.
+fn unshaped(cell: &Cell) -> Machine {
+    let hidden = cell.hidden.map(|h| if h == Kind::Drelu { Kind::Gaussian } else { h });
+    Cell { hidden, ..*cell }.blank()
+}
+
 /// What the start of a run loses, on few rows.
-fn start_regret(blank: &Machine, teacher: &Machine, seed: u64) -> harmonium_table::Result<f64> {
-    let (rows, _) = draw(teacher, PILOT, seed)?;
-    let log_p = log_probability(teacher, &rows)?;
-    Ok(regret(&log_p, &start(blank, &rows)?, &rows)?.mean)
+fn start_regret(
+    blank: &Machine,
+    teacher: &Machine,
+    seed: u64,
+    deadline: &Deadline,
+) -> harmonium_table::Result<f64> {
+    let (rows, _) = draw(teacher, PILOT, seed, deadline)?;
+    let log_p = log_probability(teacher, &rows, deadline)?;
+    Ok(regret(&log_p, &start(blank, &rows)?, &rows, deadline)?.mean)
 }
 
 /// Parameters that the distribution depends on: of the q fields of a Potts unit q − 1 are free.

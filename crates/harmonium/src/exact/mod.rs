@@ -14,6 +14,7 @@ mod problem;
 mod quadrature;
 mod recouple;
 mod walk;
+mod window;
 
 pub(crate) use draws::Draws;
 pub use gaps::whole_rows;

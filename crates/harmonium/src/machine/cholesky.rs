@@ -56,14 +56,18 @@ impl Cholesky {
         }
     }
 
+    /// $x \leftarrow P^{-1}x$.
+    pub(crate) fn solve(&self, x: &mut [f64]) {
+        self.solve_lower(x);
+        self.solve_upper(x);
+    }
+
     /// $P^{-1}$.
     pub(crate) fn inverse(&self) -> Array2<f64> {
         let n = self.l.nrows();
         let mut out = Array2::eye(n);
         for mut row in out.rows_mut() {
-            let row = row.as_slice_mut().expect("rows are contiguous");
-            self.solve_lower(row);
-            self.solve_upper(row);
+            self.solve(row.as_slice_mut().expect("rows are contiguous"));
         }
         out
     }

@@ -126,7 +126,8 @@ pub(super) fn from_data<T: Real>(
         draw_weights(machine, c, std, seed);
         scale_weights(machine, data, c)?;
     }
-    couple_measured(machine, data)
+    couple_measured(machine, data)?;
+    super::sides::shape(machine, data, seed)
 }
 
 /// Divides the weights of units whose values spread by more than one by that spread: what they say to others is then as

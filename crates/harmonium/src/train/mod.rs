@@ -22,6 +22,7 @@ mod optimise;
 mod params;
 mod plan;
 mod pretrain;
+mod sides;
 mod stack;
 mod trainer;
 mod update;

@@ -189,7 +189,9 @@ impl Schedule {
 pub enum Init {
     /// The machine as it is.
     Keep,
-    /// Visible layers reproduce the marginals of the data, hidden parameters are zero, weights are normal.
+    /// Visible layers reproduce the marginals of the data, hidden parameters are zero, weights are normal. Visible Gaussian units
+    /// that are coupled to each other start as one normal distribution, and hidden dReLU units over them along directions in
+    /// which the rows are least normal.
     Data {
         /// Standard deviation of the weights.
         #[serde(default = "small")]

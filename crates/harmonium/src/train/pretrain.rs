@@ -1,6 +1,9 @@
 //! A new run. Deep machines start from a stack of RBMs, each trained on the hidden states of the one below.
 
+use super::plan::EXACT_UPDATES;
 use super::{Data, Hooks, Init, Observer, Stack, TrainParams, TrainPlan, Trainer};
+use crate::estimate::Estimator;
+use crate::units::Form;
 use crate::{Layer, Machine, Real, Result, Role};
 
 /// A new run. With `pretrain` the levels of a deep machine are trained first, observed by `watch`, which may stop it;
@@ -44,7 +47,13 @@ fn has_levels<T: Real>(machine: &Machine<T>) -> bool {
     machine.with_role(Role::Visible).count() == 1 && machine.len() > 2
 }
 
-/// Puts the parameters of a trained stack into a deep machine; each level gets half as many updates as the whole.
+/// Whether every layer is one of bits: their levels, whose updates are quick, are trained for as long as ever.
+fn all_bits<T: Real>(machine: &Machine<T>) -> bool {
+    (0..machine.len()).all(|l| machine.layer(l).kind().form() == Form::Bits)
+}
+
+/// Puts the parameters of a trained stack into a deep machine; each level gets half as many updates as the whole, and where its
+/// gradients are exact as many as half a run with these: their updates may take longer than those of the whole machine.
 fn levels<T: Real>(
     machine: &mut Machine<T>,
     plan: &TrainPlan,
@@ -66,7 +75,13 @@ fn levels<T: Real>(
     if let Some(wts) = data.wts() {
         rows = rows.with_weights(wts.to_vec())?;
     }
-    let stack = Stack::train(visible, &hidden, &level, &rows, &mut [watch])?;
+    let plan_of = |machine: &Machine<T>, data: &Data<T>| {
+        let plan = level.plan(machine, data)?;
+        let exact = plan.estimator == Estimator::Exact && !all_bits(machine);
+        let updates = plan.updates.min(EXACT_UPDATES / 2);
+        Ok(if exact { TrainPlan { updates, stop_after: updates, ..plan } } else { plan })
+    };
+    let stack = Stack::train_by(visible, &hidden, &rows, plan.seed, &mut [watch], &plan_of)?;
     let deep = stack.to_deep(&rows, plan.seed)?;
     machine.set_parameters(&deep.parameters())?;
     Ok(())

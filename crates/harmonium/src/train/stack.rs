@@ -1,6 +1,6 @@
 //! Greedy pretraining: RBMs trained on the hidden states of the one below, combined into a deep machine.
 
-use super::{Data, Observer, TrainParams, Trainer};
+use super::{Data, Observer, TrainParams, TrainPlan, Trainer};
 use crate::sample::purpose;
 use crate::{Error, Key, Layer, Machine, Real, Result};
 
@@ -24,6 +24,20 @@ impl<T: Real> Stack<T> {
         data: &Data<T>,
         observers: &mut [&mut dyn Observer<T>],
     ) -> Result<Self> {
+        Self::train_by(visible, hidden, data, params.seed.unwrap_or(0), observers, &|m, d| {
+            params.plan(m, d)
+        })
+    }
+
+    /// [`train`](Self::train) with the plan of each level made for its machine and data.
+    pub(super) fn train_by(
+        visible: Layer<T>,
+        hidden: &[Layer<T>],
+        data: &Data<T>,
+        seed: u64,
+        observers: &mut [&mut dyn Observer<T>],
+        plan: &dyn Fn(&Machine<T>, &Data<T>) -> Result<TrainPlan>,
+    ) -> Result<Self> {
         if hidden.is_empty() {
             return Err(Error::shape("hidden layers of a stack", "at least one", 0));
         }
@@ -31,13 +45,13 @@ impl<T: Real> Stack<T> {
         let (mut below, mut data) = (visible, data.clone());
         for (k, h) in hidden.iter().enumerate() {
             let machine = Machine::rbm(below, h.clone());
-            let plan = params.plan(&machine, &data)?;
+            let plan = plan(&machine, &data)?;
             let mut trainer = Trainer::new(machine, plan, &data)?;
             trainer.run(observers)?;
             let machine = trainer.result();
             drop(trainer);
             if k + 1 < hidden.len() {
-                data = up(&machine, &data, params.seed.unwrap_or(0), k)?;
+                data = up(&machine, &data, seed, k)?;
             }
             // The next level starts from new parameters, with the kind and size of this hidden layer.
             below = Layer::new(h.kind(), h.len());

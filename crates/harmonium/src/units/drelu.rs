@@ -11,15 +11,20 @@ use rand::Rng;
 #[derive(Clone, Copy)]
 pub(super) struct Drelu;
 
-/// One half line: its log-integral and the exponent's linear coefficient in the distance from zero.
+/// γ and η of the two half lines, η being the exponent's linear coefficient in the distance from zero.
+fn sides([tp, tm, gp, gm]: [f64; 4], input: f64) -> [(f64, f64); 2] {
+    [(gp, tp + input), (gm, -(tm + input))]
+}
+
+/// One half line.
 struct Half {
     log_integral: f64,
     gamma: f64,
     eta: f64,
 }
 
-fn halves([tp, tm, gp, gm]: [f64; 4], input: f64) -> [Half; 2] {
-    [(gp, tp + input), (gm, -(tm + input))].map(|(gamma, eta)| Half {
+fn halves(p: [f64; 4], input: f64) -> [Half; 2] {
+    sides(p, input).map(|(gamma, eta)| Half {
         log_integral: half_line::log_integral(gamma, eta),
         gamma,
         eta,
@@ -28,12 +33,9 @@ fn halves([tp, tm, gp, gm]: [f64; 4], input: f64) -> [Half; 2] {
 
 /// Weight of the positive half, and the moments of the distance from zero on both halves.
 fn mixture(p: [f64; 4], input: f64) -> (f64, half_line::Moments, half_line::Moments) {
-    let [plus, minus] = halves(p, input);
-    (
-        sigmoid(plus.log_integral - minus.log_integral),
-        half_line::moments(plus.gamma, plus.eta),
-        half_line::moments(minus.gamma, minus.eta),
-    )
+    let halves = sides(p, input).map(|(gamma, eta)| half_line::log_integral_and_moments(gamma, eta));
+    let [(above, plus), (below, minus)] = halves;
+    (sigmoid(above - below), plus, minus)
 }
 
 impl Unit<4> for Drelu {

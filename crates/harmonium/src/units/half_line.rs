@@ -70,15 +70,32 @@ pub(crate) struct Moments {
 pub(crate) fn moments(gamma: f64, eta: f64) -> Moments {
     let scale = gamma.sqrt().recip();
     let t = eta * scale;
-    let (mean, second, variance) = if t > 0.0 {
-        let h = (-0.5 * t * t).exp() / (TAU.sqrt() * 0.5 * libm::erfc(-t * FRAC_1_SQRT_2));
-        let mean = t + h;
-        (mean, 1.0 + t * mean, 1.0 - h * mean)
-    } else {
+    if t <= 0.0 {
         let (r1, r2) = ratios(-t);
-        (r1, r1 * r2, r1 * (r2 - r1))
-    };
-    Moments { mean: mean * scale, second: second / gamma, variance: variance / gamma }
+        return below(gamma, scale, r1, r2);
+    }
+    let h = (-0.5 * t * t).exp() / (TAU.sqrt() * 0.5 * libm::erfc(-t * FRAC_1_SQRT_2));
+    let mean = t + h;
+    Moments { mean: mean * scale, second: (1.0 + t * mean) / gamma, variance: (1.0 - h * mean) / gamma }
+}
+
+/// [`log_integral`] and [`moments`] at once: below zero both follow from the same ratios, which cost the most.
+pub(crate) fn log_integral_and_moments(gamma: f64, eta: f64) -> (f64, Moments) {
+    let t = eta / gamma.sqrt();
+    if t > 0.0 {
+        return (log_integral(gamma, eta), moments(gamma, eta));
+    }
+    let scale = gamma.sqrt().recip();
+    let (at_integral, at_moments) = (ratios(-t), eta * scale);
+    // The two roundings of t may differ in the last bit.
+    let (r1, r2) = if at_moments == t { at_integral } else { ratios(-at_moments) };
+    let log_integral = -0.5 * gamma.ln() - (at_integral.0 - t).ln();
+    (log_integral, below(gamma, scale, r1, r2))
+}
+
+/// The moments for η ≤ 0 from the ratios.
+fn below(gamma: f64, scale: f64, r1: f64, r2: f64) -> Moments {
+    Moments { mean: r1 * scale, second: r1 * r2 / gamma, variance: r1 * (r2 - r1) / gamma }
 }
 
 /// Below this t = η/√γ the exponential proposal takes over. A trial of it costs two draws and is accepted with

@@ -270,3 +270,52 @@ fn gradients_against_central_differences() {
         }
     }
 }
+
+/// Two units that repel each other: where one is on, the density of the other falls from zero by e in a thousandth of
+/// its own width.
+#[test]
+fn strongly_repelling_units() {
+    for (second, w) in [(30.0, -10.0), (124.0, -22.0), (124.0, -44.0)] {
+        for kind in [Kind::Relu, Kind::Drelu] {
+            let mut machine = Machine::<f64>::fully_visible(Layer::new(kind, 2));
+            let params = machine.layer_mut(0).params_mut();
+            for (mut row, name) in params.rows_mut().into_iter().zip(kind.params()) {
+                let [a, b] = match *name {
+                    "theta_minus" => [3.0, -2.0],
+                    name if name.starts_with("theta") => [20.0, second],
+                    // What is not held by repulsion alone.
+                    _ if kind == Kind::Drelu => [60.0, 70.0],
+                    _ => [6.0, 31.0],
+                };
+                (row[0], row[1]) = (a, b);
+            }
+            let lateral = machine.coupling_mut(0).w_mut();
+            (lateral[[0, 1]], lateral[[1, 0]]) = (w, w);
+            check(&machine, &format!("{kind} at {w}"));
+        }
+    }
+}
+
+/// So many states that the windows are those of the density: units that attract, repel and have two wells.
+#[test]
+fn windows_of_the_density() {
+    let weights = |machine: &mut Machine<f64>, u: [f64; 3]| {
+        let w = machine.coupling_mut(0).w_mut();
+        for (k, (i, j)) in [(0, 1), (0, 2), (1, 2)].into_iter().enumerate() {
+            (w[[i, j]], w[[j, i]]) = (u[k], u[k]);
+        }
+    };
+    let mut relu = Machine::<f64>::fully_visible(Layer::new(Kind::Relu, 3));
+    relu.layer_mut(0).params_mut().assign(&ndarray::array![[0.5, 1.5, -0.7], [1.0, 1.2, 0.9]]);
+    // Near the limit of normalisation: what attracts is 0.96 of what γ holds, and the third unit repels both.
+    weights(&mut relu, [1.05, -0.6, -0.9]);
+    let mut wells = Machine::<f64>::fully_visible(Layer::new(Kind::Drelu, 3));
+    let params = ndarray::array![[1.5, -0.5, 0.3], [-2.0, 0.4, 0.3], [1.3, 0.9, 1.1], [0.8, 1.4, 1.1]];
+    wells.layer_mut(0).params_mut().assign(&params);
+    weights(&mut wells, [0.6, -0.4, 0.3]);
+    for (machine, what, most) in [(relu, "ReLU", 1e6), (wells, "dReLU", 5e7)] {
+        let (states, _) = machine.exact().at(BETA).cost().unwrap();
+        assert!(states < most, "{what}: {states}");
+        check(&machine, what);
+    }
+}
