@@ -3,10 +3,11 @@
 use crate::error::{refuse, value};
 use crate::machine::Machine;
 use crate::objects::from_python;
+use crate::precision::{Precise, Precision, named};
 use harmonium::io::LayerInfo;
 use harmonium_data::{Dataset, Given, Labels, Overrides, Place, ReadOptions, Schema, Transform, Values};
 use harmonium_table::{Histogram, Visible, schema_from_json, schema_to_json};
-use ndarray::Array2;
+use ndarray::{Array2, ArrayView2};
 use numpy::{IntoPyArray, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
@@ -201,24 +202,39 @@ pub(crate) fn fit_transforms(x: PyReadonlyArray2<'_, f64>) -> Vec<String> {
 }
 
 /// The columns as units see them, NaN where they are missing, and of each row the sum of $\ln(dz/dx)$ over what is known.
+type InUnits<'py> = (Bound<'py, PyAny>, Vec<f64>);
+
+/// Columns as the units of a machine of this precision see them.
 #[pyfunction]
 pub(crate) fn to_units<'py>(
     py: Python<'py>,
     maps: Vec<Option<String>>,
     x: PyReadonlyArray2<'py, f64>,
-) -> PyResult<(Bound<'py, PyArray2<f32>>, Vec<f64>)> {
+    dtype: &str,
+) -> PyResult<InUnits<'py>> {
     let (maps, x) = (parse_maps(maps)?, x.as_array());
+    Ok(match named(dtype)? {
+        Precision::Single(()) => in_units::<f32>(py, &maps, x),
+        Precision::Double(()) => in_units::<f64>(py, &maps, x),
+    })
+}
+
+fn in_units<'py, T: Precise>(
+    py: Python<'py>,
+    maps: &[Option<Transform>],
+    x: ArrayView2<'_, f64>,
+) -> InUnits<'py> {
     let z = Array2::from_shape_fn(x.dim(), |(r, j)| match maps[j] {
-        _ if x[[r, j]].is_nan() => f32::NAN,
-        Some(map) => (map.forward(x[[r, j]]) as f32).clamp(f32::MIN, f32::MAX),
-        None => x[[r, j]] as f32,
+        _ if x[[r, j]].is_nan() => T::nan(),
+        Some(map) => T::of(map.forward(x[[r, j]])).max(T::min_value()).min(T::max_value()),
+        None => T::of(x[[r, j]]),
     });
     // As the command line has them: of the numbers that the machine sees.
-    let slope = |(j, &z): (usize, &f32)| {
-        maps[j].filter(|_| !z.is_nan()).map_or(0.0, |map| map.log_slope(map.inverse(f64::from(z))))
+    let slope = |(j, &z): (usize, &T)| {
+        maps[j].filter(|_| !z.is_nan()).map_or(0.0, |map| map.log_slope(map.inverse(z.f64())))
     };
     let slopes = z.rows().into_iter().map(|row| row.iter().enumerate().map(slope).sum()).collect();
-    Ok((z.into_pyarray(py), slopes))
+    (z.into_pyarray(py).into_any(), slopes)
 }
 
 /// The columns in the numbers of the table.

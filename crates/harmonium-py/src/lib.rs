@@ -7,14 +7,18 @@
 #![allow(missing_docs)] // The documentation is python/harmonium/_core.pyi.
 
 mod chains;
+mod checkpoint;
 mod data;
 mod error;
 mod evaluate;
 mod machine;
 mod objects;
+mod own_parts;
 mod pieces;
+mod precision;
 mod rows;
 mod train;
+mod watch;
 mod work;
 
 use pyo3::prelude::*;
@@ -26,7 +30,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<machine::View>()?;
     m.add_class::<rows::Rows>()?;
     m.add_class::<chains::Chains>()?;
-    m.add_class::<train::Checkpoint>()?;
+    m.add_class::<checkpoint::Checkpoint>()?;
     m.add_class::<evaluate::LogZ>()?;
     m.add_class::<evaluate::LogLikelihood>()?;
     m.add_class::<data::Table>()?;
