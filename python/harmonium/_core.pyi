@@ -1,6 +1,6 @@
 """The compiled part: immutable objects, dicts for settings and results. The package's own modules are what people use."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from os import PathLike
 from typing import Any, Callable, final
 
@@ -18,9 +18,9 @@ __all__ = [
     "View",
     "__version__",
     "build",
+    "build_on_layer",
     "complete",
     "equilibrium",
-    "fit_transforms",
     "from_units",
     "kinds",
     "load_data",
@@ -34,6 +34,7 @@ __all__ = [
     "quality",
     "read_columns",
     "sample",
+    "schema_toml",
     "to_units",
     "train",
     "unpack_schema",
@@ -41,6 +42,8 @@ __all__ = [
 ]
 
 _Path = str | PathLike[str]
+#: Rules by column or the path of a file, the label, how numbers become bits.
+_Known = tuple[dict[str, Any] | str, str | None, str | None]
 _F32 = npt.NDArray[np.float32]
 _F64 = npt.NDArray[np.float64]
 #: In the dtype of a machine.
@@ -157,7 +160,7 @@ class LogLikelihood:
     @property
     def verdict(self) -> str: ...
     @property
-    def condemned(self) -> bool: ...
+    def is_bad_model(self) -> bool: ...
     @property
     def reasons(self) -> list[str]: ...
     @property
@@ -184,19 +187,22 @@ def sample(
 def complete(
     machine: Machine, given: Rows, draw: bool, chains: int, sweeps: int, seed: int, threads: int
 ) -> list[tuple[int, _F64]]: ...
-def plan(machine: Machine, data: Rows, params: dict[str, Any], threads: int) -> dict[str, Any]: ...
+def plan(
+    machine: Machine, data: Rows, params: dict[str, Any], own: Mapping[str, Any], threads: int
+) -> dict[str, Any]: ...
 def train(
     machine: Machine,
     data: Rows,
     valid: Rows | None,
     params: dict[str, Any],
+    own: Mapping[str, Any],
     resume: Checkpoint | None,
     time_budget: float | None,
     pretrain: bool | None,
     checkpoint: _Path | None,
     checkpoint_every: float,
-    notify: Callable[[dict[str, Any], Machine | None, bool], object] | None,
-    every: int,
+    notify: Callable[[dict[str, Any], Machine | None, bool, int], object] | None,
+    every: int | None,
     snapshot: bool,
     kept: int,
     threads: int,
@@ -225,14 +231,14 @@ def mixing(trace: _F64) -> dict[str, Any]: ...
 @final
 class Table:
     def __len__(self) -> int: ...
-    def schema(self) -> str: ...
+    def schema(self) -> dict[str, Any]: ...
     def blocks(self) -> list[tuple[list[int], npt.NDArray[Any], _Bool | None]]: ...
     def labels(self) -> tuple[int, list[int]] | None: ...
     def weights(self) -> list[float] | None: ...
 
 def load_data(
     name: str,
-    overrides: str,
+    known: _Known,
     seed: int,
     header: bool | None,
     alphabet: str | None,
@@ -241,11 +247,14 @@ def load_data(
 ) -> tuple[Table, Table | None, Table | None]: ...
 def kinds() -> list[tuple[str, str, Any]]: ...
 def read_columns(
-    columns: list[tuple[str, str | None, list[str] | None, _F64]], place: str, overrides: str, seed: int
+    columns: list[tuple[str, str | None, list[str] | None, _F64]], place: str, known: _Known, seed: int
 ) -> Table: ...
-def pack_schema(columns: str) -> str: ...
-def unpack_schema(text: str) -> str: ...
-def fit_transforms(x: _F64) -> list[str]: ...
+def pack_schema(schema: dict[str, Any]) -> str: ...
+def unpack_schema(text: str) -> dict[str, Any]: ...
+def schema_toml(schema: dict[str, Any]) -> str: ...
 def to_units(maps: list[str | None], x: _F64, dtype: str) -> tuple[_Real, list[float]]: ...
 def from_units(maps: list[str | None], z: _F64) -> _F64: ...
-def build(config: dict[str, Any], schema: str | None, counts: list[list[dict[int, int]]], layer: dict[str, Any] | None) -> Machine: ...
+def build(
+    config: dict[str, Any], schema: dict[str, Any], blocks: list[_F64 | None]
+) -> tuple[Machine, dict[str, Any]]: ...
+def build_on_layer(config: dict[str, Any], layer: dict[str, Any]) -> Machine: ...

@@ -16,7 +16,7 @@ from ._names import suggestion
 from ._parts import Array, FilePath
 from ._results import Run, html_table
 from ._sampling import Sampling
-from ._units import Layer, LayerLike, _words, as_layer
+from ._units import Layer, LayerLike, as_layer, kind_name
 
 
 class Machine(Learning, Sampling, Evaluating):
@@ -189,7 +189,7 @@ class Machine(Learning, Sampling, Evaluating):
         return f"Machine({layers}; {', '.join('-'.join(pair) for pair in self._couplings)})"
 
     def _repr_html_(self) -> str:
-        rows = [(x.name, f"{x.n} {x.role} {_words(x.kind, x.states, x.r)} units") for x in self._layers.values()]
+        rows = [(x.name, f"{x.n} {x.role} {kind_name(x.kind, x.states, x.r)} units") for x in self._layers.values()]
         for c, (a, b) in enumerate(self._couplings):
             w = np.asarray(self._core.weights(c))
             rows.append((f"{a}-{b}", f"{w.shape[0]} × {w.shape[1]} weights, root mean square {_rms(w):.4f}"))

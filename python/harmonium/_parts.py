@@ -14,7 +14,7 @@ from . import _core
 from ._names import suggestion
 from ._results import Run
 from ._table import Schema
-from ._units import _words
+from ._units import kind_name
 
 FilePath = Union[str, "PathLike[str]"]
 Array = npt.NDArray[Any]
@@ -38,7 +38,7 @@ class LayerInfo:
     r: float | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.n} {self.role} {_words(self.kind, self.states, self.r)} units"
+        return f"{self.name}: {self.n} {self.role} {kind_name(self.kind, self.states, self.r)} units"
 
 
 class Parts:

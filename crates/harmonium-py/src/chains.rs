@@ -4,7 +4,7 @@ use crate::error::value;
 use crate::machine::Machine;
 use crate::precision::{AnyChains, Precise, each};
 use crate::rows::Rows;
-use crate::work::{Link, whole};
+use crate::work::{Link, compute};
 use harmonium::sample::{How, purpose};
 use harmonium::tasks::Fill;
 use harmonium::train::Data;
@@ -13,8 +13,8 @@ use numpy::{IntoPyArray, PyArray2};
 use pyo3::prelude::*;
 use std::sync::{Mutex, MutexGuard};
 
-/// Sweeps between two looks at whether to stop.
-const PATIENCE: usize = 16;
+/// Sweeps between two checks for an interruption.
+const SWEEPS_AT_ONCE: usize = 16;
 
 /// Chains that go on where they stopped.
 #[pyclass(frozen, module = "harmonium._core")]
@@ -45,7 +45,7 @@ impl Chains {
         each!(&machine.inner, m => {
             let given = given.map(|rows| rows.of(m)).transpose()?;
             let start = start.map(|rows| rows.of(m)).transpose()?;
-            whole(py, 1, |_| Self::start(m, n, seed, given, start))
+            compute(py, 1, |_| Self::start(m, n, seed, given, start))
         })
     }
 
@@ -59,7 +59,7 @@ impl Chains {
     ) -> PyResult<()> {
         each!(&machine.inner, m => {
             let chains = self.of(m)?;
-            whole(py, threads, |link| sweep(&mut locked(chains), &m.at(beta), &self.clamps, n, link))
+            compute(py, threads, |link| sweep(&mut locked(chains), &m.at(beta), &self.clamps, n, link))
         })
     }
 
@@ -74,7 +74,7 @@ impl Chains {
     ) -> PyResult<()> {
         each!(&machine.inner, m => {
             let chains = self.of(m)?;
-            whole(py, threads, |link| {
+            compute(py, threads, |link| {
                 let mut chains = locked(chains);
                 for k in (0..steps).take_while(|_| !link.stopped()) {
                     let part = (k + 1) as f64 / steps as f64;
@@ -143,7 +143,7 @@ fn sweep<T: Precise>(
 ) -> Result<()> {
     let mut left = n;
     while left > 0 && !link.stopped() {
-        let some = left.min(PATIENCE);
+        let some = left.min(SWEEPS_AT_ONCE);
         chains.sweep(model, clamps, some)?;
         left -= some;
     }
@@ -153,7 +153,7 @@ fn sweep<T: Precise>(
 /// Samples, a note on what was done beyond the settings, and a warning about them.
 type Sampled = (Rows, Option<String>, Option<String>);
 
-/// `n` samples of all layers: by whatever it takes (`tempering` is `None`), by plain chains (0) or by replica exchange over
+/// `n` samples of all layers: by the method that the machine needs (`tempering` is `None`), by plain chains (0) or by replica exchange over
 /// that many temperatures. The known entries of `given` are kept.
 #[pyfunction]
 #[pyo3(signature = (machine, n, chains, sweeps, between, temperature, tempering, seed, threads, given=None))]
@@ -177,7 +177,7 @@ pub(crate) fn sample(
     };
     each!(&machine.inner, m => {
         let given = given.map(|rows| rows.of(m)).transpose()?;
-        let found = whole(py, threads, |link| {
+        let found = compute(py, threads, |link| {
             let mut task = m.sample(n).sweeps(sweeps).between(between).temperature(temperature);
             task = task.how(how).seed(seed).stop_when(|| link.stopped());
             if let Some(chains) = chains {
@@ -211,7 +211,7 @@ pub(crate) fn complete<'py>(
     let fill = if draw { Fill::Sample } else { Fill::Best };
     let filled = each!(&machine.inner, m => {
         let given = given.of(m)?;
-        whole(py, threads, |link| {
+        compute(py, threads, |link| {
             let task = m.complete(given).chains(chains).sweeps(sweeps).seed(seed);
             let found = task.stop_when(|| link.stopped()).run()?;
             let visible = m.with_role(Role::Visible);

@@ -4,7 +4,7 @@ use crate::machine::Machine;
 use crate::objects::{from_python, to_python};
 use crate::precision::each;
 use crate::rows::Rows;
-use crate::work::{Link, whole};
+use crate::work::{Link, compute};
 use harmonium::evaluate::{self, Estimate, LogZParams};
 use harmonium::partition::Progress;
 use harmonium::tasks::Evaluation;
@@ -73,9 +73,9 @@ impl LogLikelihood {
     fn verdict(&self) -> String {
         self.found.verdict().to_string()
     }
-    /// Whether the model itself is at fault.
+    /// Whether the verdict is on the model itself, not on the estimate.
     #[getter]
-    fn condemned(&self) -> bool {
+    fn is_bad_model(&self) -> bool {
         self.found.verdict().condemns_model()
     }
     #[getter]
@@ -106,7 +106,7 @@ impl LogLikelihood {
     }
 }
 
-/// Breaks off when the link says so.
+/// An observer that ends a computation when it is to stop.
 pub(crate) fn observer<'a>(link: &'a Link<'a>) -> impl FnMut(Progress) -> ControlFlow<()> + 'a {
     |_| if link.stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
@@ -124,7 +124,7 @@ pub(crate) fn log_z(
     let params: LogZParams = from_python("log_z", params)?;
     let estimate = each!(&machine.inner, m => {
         let data = data.map(|rows| rows.of(m)).transpose()?;
-        whole(py, threads, |link| {
+        compute(py, threads, |link| {
             let mut task = m.log_z().params(params).on_progress(observer(link));
             if let Some(data) = data {
                 task = task.base(data);
@@ -151,11 +151,11 @@ pub(crate) fn log_likelihood(
     threads: usize,
 ) -> PyResult<LogLikelihood> {
     let params: LogZParams = from_python("log_z", params)?;
-    // One that cannot be read is no reason to withhold the likelihood.
+    // The likelihood does not depend on it, so an unreadable entry is ignored.
     let floor: Option<Floor> = floor.and_then(|text| serde_json::from_str(text).ok());
     let found = each!(&machine.inner, m => {
         let data = data.of(m)?;
-        whole(py, threads, |link| {
+        compute(py, threads, |link| {
             let mut task = m.log_likelihood(data).params(params);
             task = task.floor(floor.as_ref()).on_progress(observer(link));
             if let Some(z) = log_z {
@@ -179,7 +179,7 @@ pub(crate) fn pseudo_log_likelihood<'py>(
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
     let x = each!(&machine.inner, m => {
         let states = data.of(m)?.states();
-        whole(py, threads, |_| evaluate::pseudo_log_likelihood(m, states))?
+        compute(py, threads, |_| evaluate::pseudo_log_likelihood(m, states))?
     });
     Ok(x.into_pyarray(py))
 }
@@ -195,7 +195,7 @@ pub(crate) fn pseudo_log_likelihood_by_flips<'py>(
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
     let x = each!(&machine.inner, m => {
         let states = data.of(m)?.states();
-        whole(py, threads, |_| evaluate::pseudo_log_likelihood_by_flips(m, states, seed))?
+        compute(py, threads, |_| evaluate::pseudo_log_likelihood_by_flips(m, states, seed))?
     });
     Ok(x.into_pyarray(py))
 }
@@ -213,7 +213,7 @@ pub(crate) fn equilibrium(
 ) -> PyResult<Py<PyAny>> {
     let found = each!(&machine.inner, m => {
         let states = data.of(m)?.states();
-        whole(py, threads, |link| {
+        compute(py, threads, |link| {
             evaluate::equilibrium(m, states, chains, sweeps, seed, &mut observer(link))
         })?
     });
@@ -231,7 +231,7 @@ pub(crate) fn quality(
 ) -> PyResult<Py<PyAny>> {
     let (adversarial, moments, duplicates) = each!(&machine.inner, m => {
         let (data, samples) = (data.of(m)?.states(), samples.of(m)?.states());
-        whole(py, threads, |_| {
+        compute(py, threads, |_| {
             let samples = &visible(m, samples);
             Ok((
                 evaluate::adversarial(m, data, samples)?,
@@ -265,7 +265,7 @@ pub(crate) fn verify(
     seed: u64,
     threads: usize,
 ) -> PyResult<Py<PyAny>> {
-    let v = each!(&machine.inner, m => whole(py, threads, |link| {
+    let v = each!(&machine.inner, m => compute(py, threads, |link| {
         evaluate::verify(m, chains, sweeps, seed, &mut observer(link))
     })?);
     let found = PyDict::new(py);

@@ -4,7 +4,7 @@ use crate::error::{raise, value};
 use crate::objects::{from_python, to_python};
 use crate::precision::{AnyMachine, Precise, Precision, array_for, cast, each, named};
 use crate::rows::Rows;
-use crate::work::whole;
+use crate::work::compute;
 use harmonium::io::{LayerInfo, Provenance};
 use harmonium::train::Data;
 use harmonium::{Coupling, Kind, Layer, Member, Real, Result};
@@ -230,7 +230,7 @@ impl Machine {
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let x = each!(&self.inner, m => {
             let data = rows.of(m)?;
-            whole(py, threads, |_| m.energy(data.states()))?
+            compute(py, threads, |_| m.energy(data.states()))?
         });
         Ok(x.into_pyarray(py))
     }
@@ -245,7 +245,7 @@ impl Machine {
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let x = each!(&self.inner, m => {
             let data = rows.of(m)?;
-            whole(py, threads, |_| free_energy(m, data, beta))?
+            compute(py, threads, |_| free_energy(m, data, beta))?
         });
         Ok(x.into_pyarray(py))
     }
@@ -262,7 +262,7 @@ impl Machine {
         self.kind(layer)?;
         let found = each!(&self.inner, m => {
             let data = rows.of(m)?;
-            whole(py, threads, |link| {
+            compute(py, threads, |link| {
                 let task = m.classify(data).layer(&m.members()[layer].name).seed(seed);
                 task.on_progress(crate::evaluate::observer(link)).run()
             })?
@@ -283,7 +283,7 @@ impl Machine {
         self.kind(layer)?;
         each!(&self.inner, m => {
             let states = rows.of(m)?.states();
-            let x = whole(py, threads, |_| match inputs {
+            let x = compute(py, threads, |_| match inputs {
                 true => m.at(beta).inputs(layer, states),
                 false => m.at(beta).mean(layer, states),
             })?;
@@ -302,7 +302,7 @@ impl Machine {
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
         each!(&self.inner, m => {
             let data = rows.of(m)?;
-            let parts = whole(py, threads, |link| {
+            let parts = compute(py, threads, |link| {
                 let task = m.features(data).inputs(inputs).seed(seed);
                 task.stop_when(|| link.stopped()).run()
             })?;
@@ -312,7 +312,7 @@ impl Machine {
 
     /// Number of states that exact answers enumerate, and the seconds that takes.
     fn exact_cost(&self, py: Python<'_>, threads: usize) -> PyResult<(f64, f64)> {
-        each!(&self.inner, m => whole(py, threads, |_| m.exact().cost()))
+        each!(&self.inner, m => compute(py, threads, |_| m.exact().cost()))
     }
 
     /// ln p of each row by enumeration.
@@ -325,7 +325,7 @@ impl Machine {
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let (x, offsets) = each!(&self.inner, m => {
             let (exact, data) = (m.exact().within(seconds), rows.of(m)?);
-            let x = whole(py, threads, |_| match data.is_missing() {
+            let x = compute(py, threads, |_| match data.is_missing() {
                 true => exact.log_probability_known(data.states(), data.known()),
                 false => exact.log_probability(data.states()),
             })?;
@@ -338,7 +338,7 @@ impl Machine {
 
     /// ln Z, ⟨x⟩ of every layer and ⟨t⟩ of every parameter by enumeration.
     fn moments<'py>(&self, py: Python<'py>, seconds: f64, threads: usize) -> PyResult<Moments<'py>> {
-        let m = each!(&self.inner, m => whole(py, threads, |_| m.exact().within(seconds).moments())?);
+        let m = each!(&self.inner, m => compute(py, threads, |_| m.exact().within(seconds).moments())?);
         let means = m.means.into_iter().map(|x| x.into_pyarray(py)).collect();
         let stats = m.stats.arrays().map(|x| x.clone().into_pyarray(py)).collect();
         Ok((m.log_z, means, stats))
@@ -354,7 +354,7 @@ impl Machine {
     ) -> PyResult<Vec<Bound<'py, PyArray2<f64>>>> {
         let g = each!(&self.inner, m => {
             let data = rows.of(m)?;
-            whole(py, threads, |_| m.gradient(data).within(seconds).run())?
+            compute(py, threads, |_| m.gradient(data).within(seconds).run())?
         });
         Ok(g.arrays().map(|x| x.clone().into_pyarray(py)).collect())
     }

@@ -1,4 +1,4 @@
-//! Batches in the making: arrays that follow each other, checked and turned into states of a layer; bits that are drawn.
+//! Assembles batches: arrays that follow each other are checked and turned into states of a layer; bits may be drawn.
 
 use crate::error::{raise, value};
 use harmonium::sample::purpose;
@@ -12,7 +12,7 @@ use pyo3::types::PyAny;
 /// Rows that are converted at a time, so that a large array of small numbers never becomes a large array of large ones.
 const CHUNK: usize = 1024;
 
-/// A batch in the making.
+/// A batch that is being assembled.
 pub(crate) struct Pieces<'a, T: Real> {
     layer: &'a Layer<T>,
     name: &'a str,
@@ -151,7 +151,7 @@ impl<'a, T: Real> Pieces<'a, T> {
             for ((r, j), x) in values.indexed_iter_mut() {
                 let row = self.rows + r;
                 if !self.is_known(row, j) {
-                    // Whatever stands there does not matter, but must be a state.
+                    // The value of a missing entry is not used, but must be a state.
                     *x = kind.placeholder();
                 } else if !domain.contains(*x) {
                     return refused(row, j, *x, &kind.allowed());

@@ -4,7 +4,7 @@ use crate::error::{raise, value};
 use crate::machine::Machine;
 use crate::pieces::{Pieces, draw};
 use crate::precision::{AnyData, Precise, Precision, each};
-use crate::work::whole;
+use crate::work::compute;
 use harmonium::train::Data;
 use harmonium::{Batch, Bits, Kind, Role, States};
 use ndarray::Array2;
@@ -55,11 +55,11 @@ fn assembled<T: Precise>(
             Bits::from_fn(k.nrows(), k.ncols(), |r, j| k[[r, j]])
         });
         let soft = soft && machine.role(l) == Role::Visible;
-        let mut whole = Pieces::new(machine.layer(l), &name, known.as_ref(), soft);
+        let mut pieces = Pieces::new(machine.layer(l), &name, known.as_ref(), soft);
         for part in parts.try_iter()? {
-            whole.push(&part?)?;
+            pieces.push(&part?)?;
         }
-        batches.push((l, whole.finish()?, known));
+        batches.push((l, pieces.finish()?, known));
     }
     let rows = batches.first().map_or(0, |b| b.1.rows());
     let mut states = States::empty(machine.len(), rows);
@@ -109,13 +109,13 @@ impl Rows {
     fn bits(machine: &Machine, layer: usize, parts: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
         machine.kind(layer)?;
         each!(&machine.inner, m => {
-            let mut whole = Pieces::new(m.layer(layer), "X", None, false);
+            let mut pieces = Pieces::new(m.layer(layer), "X", None, false);
             for part in parts.try_iter()? {
-                if !whole.push_bits(&part?)? {
+                if !pieces.push_bits(&part?)? {
                     return Ok(None);
                 }
             }
-            Ok(Some(Self::of_layer(m, layer, whole.finish()?)))
+            Ok(Some(Self::of_layer(m, layer, pieces.finish()?)))
         })
     }
 
@@ -124,13 +124,13 @@ impl Rows {
     fn soft(machine: &Machine, layer: usize, parts: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
         machine.kind(layer)?;
         each!(&machine.inner, m => {
-            let mut whole = Pieces::new(m.layer(layer), "X", None, true);
+            let mut pieces = Pieces::new(m.layer(layer), "X", None, true);
             for part in parts.try_iter()? {
-                if !whole.push_soft(&part?)? {
+                if !pieces.push_soft(&part?)? {
                     return Ok(None);
                 }
             }
-            Ok(Some(Self::of_layer(m, layer, whole.finish()?)))
+            Ok(Some(Self::of_layer(m, layer, pieces.finish()?)))
         })
     }
 
@@ -156,7 +156,7 @@ impl Rows {
                 return Err(value("X", format!("expected {n} columns, got {}", p.as_array().ncols())));
             }
             let p = p.as_array();
-            words.extend(whole(py, threads, |_| Ok(draw(p, k as u64, times, seed)))?);
+            words.extend(compute(py, threads, |_| Ok(draw(p, k as u64, times, seed)))?);
         }
         let rows = words.len() / n.div_ceil(64).max(1);
         let bits = Bits::from_words(rows, n, words).map_err(raise)?;

@@ -18,20 +18,21 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// The settings (a dict of `TrainParams`) checked and complete.
+/// The settings (a dict of `TrainParams`) of a run with these own parts, checked and complete.
 #[pyfunction]
 pub(crate) fn plan<'py>(
     py: Python<'py>,
     machine: &Machine,
     data: &Rows,
     params: &Bound<'py, PyDict>,
+    own: OwnParts,
     threads: usize,
 ) -> PyResult<Bound<'py, PyAny>> {
     let params: TrainParams = from_python("settings", params)?;
     let (result, raised) = each!(&machine.inner, m => {
         let data = data.of(m)?;
         run(py, threads, |link| {
-            harmonium::train::settings(params, m, data, None, &|| link.stopped())
+            own.hooks(link).plan(params, m, data, None, &|| link.stopped())
         })?
     });
     raised.map_or(Ok(()), Err)?;

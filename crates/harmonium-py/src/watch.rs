@@ -1,4 +1,4 @@
-//! What watches over a training run: Python is told of it, the learning curve and checkpoints are kept, its end is looked for.
+//! The observer of a training run: it reports to Python, keeps the learning curve, saves checkpoints and ends the run in time.
 
 use crate::machine::Machine;
 use crate::objects::to_python;
@@ -12,13 +12,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Time between two looks at the progress.
+/// Time between two reports of the progress.
 const TICK: Duration = Duration::from_millis(100);
 
 /// Regular events that a run has where nothing is said.
 const REGULAR: u64 = 1000;
 
-/// Stops a run when it is asked to, and does nothing else.
+/// Stops a run on request, and does nothing else.
 pub(crate) struct Listener<'a> {
     pub(crate) link: &'a Link<'a>,
 }
@@ -32,7 +32,7 @@ impl<T: Precise> Observer<T> for Listener<'_> {
     }
 }
 
-/// What is told, kept and saved of a run.
+/// What the observer reports, keeps and saves.
 pub(crate) struct WatchParams {
     pub(crate) notify: Option<Py<PyAny>>,
     /// Updates between two that are regular events, none where 0.
@@ -47,22 +47,22 @@ pub(crate) struct WatchParams {
     pub(crate) kept: u64,
 }
 
-/// Tells Python, looks for the end, keeps the learning curve and saves checkpoints.
+/// Reports to Python, keeps the learning curve, saves checkpoints and ends the run in time.
 pub(crate) struct Watch<'a> {
     link: &'a Link<'a>,
     notify: Option<Arc<Py<PyAny>>>,
     params: WatchParams,
     every: u64,
     start: Instant,
-    told: Instant,
-    saved: Instant,
+    last_report: Instant,
+    last_save: Instant,
     /// Updates between two that are kept; nothing is kept where `None`.
     keep_every: Option<u64>,
     history: Vec<Value>,
 }
 
 impl<'a> Watch<'a> {
-    /// The watch over a run of `updates` that began at `start`.
+    /// The observer of a run of `updates` that began at `start`.
     pub(crate) fn new(
         link: &'a Link<'a>,
         mut params: WatchParams,
@@ -74,8 +74,8 @@ impl<'a> Watch<'a> {
             notify: params.notify.take().map(Arc::new),
             every: params.every.unwrap_or((updates / REGULAR).max(1)),
             start,
-            told: Instant::now(),
-            saved: Instant::now(),
+            last_report: Instant::now(),
+            last_save: Instant::now(),
             keep_every: updates.checked_div(params.kept).map(|every| every.max(1)),
             params,
             history: Vec::new(),
@@ -95,15 +95,15 @@ impl<'a> Watch<'a> {
     pub(crate) fn save<T: Precise>(&mut self, trainer: &Trainer<'_, T>) -> Result<()> {
         if let Some(path) = &self.params.checkpoint {
             trainer.checkpoint().save(path)?;
-            self.saved = Instant::now();
+            self.last_save = Instant::now();
         }
         Ok(())
     }
 
     /// Whether the run should stop.
-    fn tell<T: Precise>(&mut self, event: &Event, regular: bool, trainer: &Trainer<'_, T>) -> bool {
+    fn report<T: Precise>(&mut self, event: &Event, regular: bool, trainer: &Trainer<'_, T>) -> bool {
         let Some(notify) = self.notify.clone() else { return false };
-        self.told = Instant::now();
+        self.last_report = Instant::now();
         let (event, updates) = (event_object(event), trainer.plan().updates());
         let machine = (self.params.snapshot && regular).then(|| Machine::from(trainer.averaged()));
         let call = move |py: Python<'_>| {
@@ -136,11 +136,11 @@ impl<T: Precise> Observer<T> for Watch<'_> {
             Event::UpdateFinished { .. } => false,
             _ => true,
         };
-        let tick = matches!(event, Event::Updated(_)) && self.told.elapsed() > TICK;
-        let enough = (regular || tick) && self.tell(event, regular, trainer);
+        let tick = matches!(event, Event::Updated(_)) && self.last_report.elapsed() > TICK;
+        let requested = (regular || tick) && self.report(event, regular, trainer);
         match event {
             Event::UpdateFinished { .. } => {
-                if self.saved.elapsed().as_secs_f64() > self.params.checkpoint_every {
+                if self.last_save.elapsed().as_secs_f64() > self.params.checkpoint_every {
                     self.save(trainer)?;
                 }
                 if self.link.stopped() {
@@ -152,7 +152,7 @@ impl<T: Precise> Observer<T> for Watch<'_> {
                 }
             }
             Event::Stopped { .. } => self.save(trainer)?,
-            _ if enough && !self.link.stopped() => {
+            _ if requested && !self.link.stopped() => {
                 return Ok(Control::Stop(StopReason::Requested("stopped by the callback".into())));
             }
             _ => {}

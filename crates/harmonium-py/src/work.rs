@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::time::Duration;
 
-/// How often signals are looked for.
-const LISTEN: Duration = Duration::from_millis(50);
+/// Time between two checks for signals.
+const SIGNALS_EVERY: Duration = Duration::from_millis(50);
 
 thread_local! {
     /// How many computations this thread waits for: those that a callback begins run while another waits for the callback.
@@ -56,7 +56,7 @@ pub(crate) fn run<R: Send>(
     let stop = AtomicBool::new(false);
     let (mut result, mut raised) = (None, None);
     py.detach(|| {
-        let (calls, heard) = mpsc::channel::<Call>();
+        let (calls, received) = mpsc::channel::<Call>();
         let link = Link { stop: &stop, calls };
         pool.in_place_scope(|scope| {
             let slot = &mut result;
@@ -66,7 +66,7 @@ pub(crate) fn run<R: Send>(
                 *slot = Some(job(&link));
             });
             loop {
-                let outcome = match heard.recv_timeout(LISTEN) {
+                let outcome = match received.recv_timeout(SIGNALS_EVERY) {
                     Ok(call) => {
                         DEPTH.set(DEPTH.get() + 1);
                         let outcome = Python::attach(call);
@@ -87,8 +87,8 @@ pub(crate) fn run<R: Send>(
     Ok((result, raised))
 }
 
-/// [`run`] for computations of which nothing is left when they are stopped.
-pub(crate) fn whole<R: Send>(
+/// [`run`] for computations that are of no use when they were stopped early.
+pub(crate) fn compute<R: Send>(
     py: Python<'_>,
     threads: usize,
     job: impl FnOnce(&Link<'_>) -> harmonium::Result<R> + Send,
