@@ -26,9 +26,10 @@ Model files are those of the command line ``harmonium``.
 
 from . import plot
 from ._core import __version__
-from ._fit import build, train
 from ._evaluation import Moments
+from ._fit import build, train
 from ._machine import Machine
+from ._own import EstimatorContext
 from ._parts import LayerInfo
 from ._results import Checkpoint, Diagnosis, LogLikelihood, LogZ, Run
 from ._table import Column, Dataset, Schema, Table, read, table
@@ -59,6 +60,7 @@ __all__ = [
     "DReLU",
     "Dataset",
     "Diagnosis",
+    "EstimatorContext",
     "Gaussian",
     "Layer",
     "LayerInfo",

@@ -25,6 +25,8 @@ class Moments:
     means: dict[str, Floats]
     #: Mean product of every coupled pair of units, by coupling.
     pairs: dict[tuple[str, str], Floats]
+    #: Mean of what every parameter multiplies in -E, by layer and by coupling: data averages minus these are the gradient.
+    stats: dict[str | tuple[str, str], Floats]
 
 
 class Evaluating(Parts):
@@ -50,7 +52,7 @@ class Evaluating(Parts):
 
     def transform(
         self, X: Any, *, inputs: bool = False, seed: int = 0, threads: int | None = None
-    ) -> npt.NDArray[np.float32]:
+    ) -> npt.NDArray[Any]:
         """The mean of every hidden unit given each row, or what reaches it (``inputs``).
 
         Deeper layers see the most probable states of those below. Of rows with missing entries (NaN or masked) it is the
@@ -154,7 +156,7 @@ class Evaluating(Parts):
         """ln Z, the mean of every unit and of every pair of coupled units, by enumeration."""
         z, means, stats = self._core.moments(seconds, resolve(threads))
         pairs = dict(zip(self._couplings, stats[len(self._layers) :]))
-        return Moments(z, dict(zip(self._layers, means)), pairs)
+        return Moments(z, dict(zip(self._layers, means)), pairs, dict(zip([*self._layers, *self._couplings], stats)))
 
     def gradient(
         self, X: Any, *, sample_weight: Any = None, seconds: float = 600.0, threads: int | None = None

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from os import PathLike
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from . import _core, _settings
 from ._inputs import as_array, is_sparse
@@ -27,6 +27,7 @@ def build(
     counts: str | None = None,
     schema: SchemaLike | None = None,
     label: str | None = None,
+    dtype: npt.DTypeLike = np.float32,
 ) -> Machine:
     """A machine for data, the one that the command line makes; :func:`train` trains it as well.
 
@@ -47,6 +48,10 @@ def build(
     counts
         Units of count columns: ``"poisson"``, ``"binomial:16"``, ``"neg_binomial:1.5:256"`` or ``"ordinal:30"``; whichever fits the counts
         best where nothing is said.
+    schema, label
+        What columns are, and which holds the class, for files and frames: see :func:`read`.
+    dtype
+        Of the parameters: ``numpy.float32`` or ``numpy.float64``.
 
     Examples
     --------
@@ -57,42 +62,27 @@ def build(
     numbers = None if hidden is None else [hidden] if isinstance(hidden, int) else [int(h) for h in hidden]
     config = {"kind": machine, "hidden": numbers, "hidden_kind": hidden_kind, "counts": counts}
     found = as_table(data, schema, label)
+    name = np.dtype(dtype).name
     with _settings.explained():
         if isinstance(found, Table):
-            core = _core.build(config, found.schema.to_json(), _histograms(found), None)
+            core, schema_of_units = _core.build(config, found.schema._described(), _numbers(found))
+            details = {"schema": Schema._of(schema_of_units).to_json()}
         else:
             layer = _of_array(found, visible)
-            info = {"name": "v", "role": "visible", "kind": layer._spec(), "units": layer.n}
-            core = _core.build(config, None, [], info)
-    made = Machine._of(core)
-    if isinstance(found, Table):
-        made.details["schema"] = _measured(found).to_json()
-        if found.memory is not None:
-            made.details["frame"] = json.dumps(found.memory)
+            core = _core.build_on_layer(config, {"name": "v", "role": "visible", "kind": layer._spec(), "units": layer.n})
+            details = {}
+    made = Machine._of(core.astype(name), details=details)
+    if isinstance(found, Table) and found.types is not None:
+        made.details["frame"] = json.dumps(found.types)
     return made
 
 
-def _measured(table: Table) -> Schema:
-    """The schema with a transform for every real column, chosen on the rows of the table."""
-    columns = list(table.schema.columns)
-    for places, block, known in zip(table.schema.groups(), table.blocks, table.known):
-        if columns[places[0]].kind != "real":
-            continue
-        x = np.asarray(block, dtype=np.float64)
-        maps = _core.fit_transforms(np.ascontiguousarray(x if known is None else np.where(known, x, np.nan)))
-        for place, found in zip(places, maps):
-            columns[place] = replace(columns[place], transform=columns[place].transform or found)
-    return replace(table.schema, columns=tuple(columns))
-
-
-def _histograms(table: Table) -> list[list[dict[int, int]]]:
-    """How often each value occurs in each column of the groups of counts; nothing for other groups."""
-    out: list[list[dict[int, int]]] = []
+def _numbers(table: Table) -> list[npt.NDArray[np.float64] | None]:
+    """The columns whose units are chosen by their values, which are reals and counts, by group; NaN where missing."""
+    out: list[npt.NDArray[np.float64] | None] = []
     for (kind, block), known in zip(table.groups(), table.known):
-        places = range(block.shape[1]) if kind == "count" else ()
-        columns = [block[:, j] if known is None else block[known[:, j], j] for j in places]
-        seen = [np.unique(column.astype(np.uint32), return_counts=True) for column in columns]
-        out.append([dict(zip(values.tolist(), times.tolist())) for values, times in seen])
+        x = np.ascontiguousarray(block, dtype=np.float64) if kind in ("real", "count") else None
+        out.append(x if x is None or known is None else np.where(known, x, np.nan))
     return out
 
 
@@ -106,6 +96,7 @@ def train(
     counts: str | None = None,
     schema: SchemaLike | None = None,
     label: str | None = None,
+    dtype: npt.DTypeLike = np.float32,
     **settings: Any,
 ) -> Machine:
     """A machine for data, trained: :func:`build`, then :meth:`Machine.train` with the settings.
@@ -119,7 +110,9 @@ def train(
     100
     """
     found = as_table(data, schema, label, settings.get("seed") or 0)
-    made = build(found, machine=machine, hidden=hidden, hidden_kind=hidden_kind, visible=visible, counts=counts)
+    made = build(
+        found, machine=machine, hidden=hidden, hidden_kind=hidden_kind, visible=visible, counts=counts, dtype=dtype
+    )
     made.train(found, **settings)
     return made
 

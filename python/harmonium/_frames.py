@@ -1,8 +1,8 @@
 """Frames of pandas and polars and tables of Arrow, read by the types of their columns.
 
 A type that says what a column means decides: categories with all their levels and their order, bools, dates, words. Plain
-numbers are left to the inference that files have. What is kept beside the values, the memory, is enough to give columns of
-the same types back (:mod:`harmonium._back`); it is plain JSON and travels in the model file.
+numbers are left to the inference that files have. What is kept of the types is enough to give columns of
+the same types back (:mod:`harmonium._back`); it is plain JSON and kept in the model file.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
-Memory = dict[str, Any]
+TypeInfo = dict[str, Any]
 
-#: More distinct words than this are no categories (as in files, where the schema says nothing).
+#: A column with more distinct words than this is not categorical (as in files, where the schema says nothing).
 _MOST_WORDS = 256
 _DAY = 86400.0
 _BOOLS = ("False", "True")
@@ -36,7 +36,7 @@ class Typed:
     #: Numbers, or places among the levels.
     values: Floats
     #: What the type was: ``what`` is bool, levels, words, number, date, span or time.
-    memory: Memory
+    types: TypeInfo
 
 
 def library(x: Any) -> str | None:
@@ -82,9 +82,9 @@ def columns(frame: Any) -> list[Typed]:
     return [_arrow(name, frame.column(name)) for name in frame.column_names]
 
 
-def memory(frame: Any, found: Sequence[Typed]) -> Memory:
-    """What a frame of the same types is made from."""
-    return {"library": library(frame), "columns": {c.name: c.memory for c in found}}
+def types_of(frame: Any, found: Sequence[Typed]) -> TypeInfo:
+    """The library of a frame and the types of its columns, from which such a frame is made again."""
+    return {"library": library(frame), "columns": {c.name: c.types for c in found}}
 
 
 # The three libraries.
@@ -94,60 +94,60 @@ def _pandas(name: str, key: Any, s: Any) -> Typed:
     import pandas as pd  # type: ignore[import-untyped,unused-ignore]
 
     kind = pd.api.types
-    mem: Memory = {"dtype": str(s.dtype)} if key == name else {"dtype": str(s.dtype), "key": _plain(key)}
+    info: TypeInfo = {"dtype": str(s.dtype)} if key == name else {"dtype": str(s.dtype), "key": _plain(key)}
     if isinstance(s.dtype, pd.CategoricalDtype):
         levels = s.dtype.categories
-        mem.update(levels=[_plain(x) for x in levels], levels_dtype=str(levels.dtype), ordered=bool(s.dtype.ordered))
-        return _levels(name, [str(x) for x in levels], np.asarray(s.cat.codes, dtype=np.float64), mem)
+        info.update(levels=[_plain(x) for x in levels], levels_dtype=str(levels.dtype), ordered=bool(s.dtype.ordered))
+        return _levels(name, [str(x) for x in levels], np.asarray(s.cat.codes, dtype=np.float64), info)
     if isinstance(s.dtype, pd.ArrowDtype):
         import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
         found = _arrow(name, pa.chunked_array([pa.array(s, from_pandas=True)]))
-        return Typed(name, found.kind, found.levels, found.values, {**found.memory, **mem})
+        return Typed(name, found.kind, found.levels, found.values, {**found.types, **info})
     if kind.is_bool_dtype(s.dtype):
-        return _bools(name, s.astype("boolean").to_numpy(dtype=np.float64, na_value=np.nan), mem)
+        return _bools(name, s.astype("boolean").to_numpy(dtype=np.float64, na_value=np.nan), info)
     if kind.is_datetime64_any_dtype(s.dtype):
         naive = s.dt.tz_convert("UTC").dt.tz_localize(None) if getattr(s.dtype, "tz", None) is not None else s
-        return _dates(name, _ticks(naive.to_numpy(), "datetime64[ns]") / (_DAY * 1e9), mem)
+        return _dates(name, _ticks(naive.to_numpy(), "datetime64[ns]") / (_DAY * 1e9), info)
     if kind.is_timedelta64_dtype(s.dtype):
-        return Typed(name, "real", None, _ticks(s.to_numpy(), "timedelta64[ns]") / 1e9, {"what": "span", **mem})
+        return Typed(name, "real", None, _ticks(s.to_numpy(), "timedelta64[ns]") / 1e9, {"what": "span", **info})
     if kind.is_complex_dtype(s.dtype):
         raise TypeError(f"column {name!r}: expected real numbers, got {s.dtype}")
     if kind.is_numeric_dtype(s.dtype):
-        return _numbers(name, s.to_numpy(dtype=np.float64, na_value=np.nan), kind.is_integer_dtype(s.dtype), mem)
-    return _objects(name, s.to_numpy(dtype=object), np.asarray(s.isna(), dtype=bool), mem)
+        return _numbers(name, s.to_numpy(dtype=np.float64, na_value=np.nan), kind.is_integer_dtype(s.dtype), info)
+    return _objects(name, s.to_numpy(dtype=object), np.asarray(s.isna(), dtype=bool), info)
 
 
 def _polars(s: Any) -> Typed:
     import polars as pl
 
     name, dtype = s.name, s.dtype
-    mem: Memory = {"dtype": type(dtype).__name__ if not isinstance(dtype, type) else dtype.__name__}
+    info: TypeInfo = {"dtype": type(dtype).__name__ if not isinstance(dtype, type) else dtype.__name__}
     if dtype == pl.Boolean:
-        return _bools(name, _floats(s), mem)
+        return _bools(name, _floats(s), info)
     if dtype == pl.Enum:
         levels = [str(x) for x in dtype.categories]
-        mem.update(levels=levels)
-        return _levels(name, levels, _places(levels, s.to_list()), mem)
+        info.update(levels=levels)
+        return _levels(name, levels, _places(levels, s.to_list()), info)
     if dtype in (pl.String, pl.Categorical):
-        return _words(name, s.cast(pl.String).to_list(), mem)
+        return _words(name, s.cast(pl.String).to_list(), info)
     if dtype == pl.Date:
-        return _dates(name, _floats(s.to_physical()), mem)
+        return _dates(name, _floats(s.to_physical()), info)
     if dtype == pl.Datetime:
-        mem.update(unit=dtype.time_unit, tz=dtype.time_zone)
-        return _dates(name, _floats(s.dt.epoch("us")) / (_DAY * 1e6), mem)
+        info.update(unit=dtype.time_unit, tz=dtype.time_zone)
+        return _dates(name, _floats(s.dt.epoch("us")) / (_DAY * 1e6), info)
     if dtype == pl.Duration:
-        mem.update(unit=dtype.time_unit)
-        return Typed(name, "real", None, _floats(s.dt.total_microseconds()) / 1e6, {"what": "span", **mem})
+        info.update(unit=dtype.time_unit)
+        return Typed(name, "real", None, _floats(s.dt.total_microseconds()) / 1e6, {"what": "span", **info})
     if dtype == pl.Time:
-        return Typed(name, "real", None, _floats(s.to_physical()) / 1e9, {"what": "time", **mem})
+        return Typed(name, "real", None, _floats(s.to_physical()) / 1e9, {"what": "time", **info})
     if dtype == pl.Decimal:
-        mem.update(precision=dtype.precision, scale=dtype.scale)
+        info.update(precision=dtype.precision, scale=dtype.scale)
     if dtype.is_numeric() or dtype == pl.Null:
-        return _numbers(name, _floats(s), dtype.is_integer(), mem)
+        return _numbers(name, _floats(s), dtype.is_integer(), info)
     if dtype == pl.Object:
         values = np.array(s.to_list(), dtype=object)
-        return _objects(name, values, np.array([x is None for x in values], dtype=bool), mem)
+        return _objects(name, values, np.array([x is None for x in values], dtype=bool), info)
     raise TypeError(f"column {name!r}: cannot read a column of {dtype}")
 
 
@@ -162,29 +162,29 @@ def _arrow(name: str, column: Any) -> Typed:
     import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
     kind, dtype = pa.types, column.type
-    mem: Memory = {"dtype": str(dtype), "type": _packed(dtype)}
+    info: TypeInfo = {"dtype": str(dtype), "type": _packed(dtype)}
     if kind.is_dictionary(dtype):
         whole = column.unify_dictionaries().combine_chunks()
         whole = whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
         levels = [] if len(whole) == 0 else whole.dictionary.to_pylist()
-        mem.update(levels=[_plain(x) for x in levels], ordered=bool(dtype.ordered))
-        return _levels(name, [str(x) for x in levels], _arrow_floats(whole.indices), mem)
+        info.update(levels=[_plain(x) for x in levels], ordered=bool(dtype.ordered))
+        return _levels(name, [str(x) for x in levels], _arrow_floats(whole.indices), info)
     if kind.is_boolean(dtype):
-        return _bools(name, _arrow_floats(column), mem)
+        return _bools(name, _arrow_floats(column), info)
     if kind.is_date(dtype) or kind.is_timestamp(dtype):
-        return _dates(name, _arrow_floats(column.cast(_wide(dtype)).cast(pa.int64())) / (_DAY * 1e6), mem)
+        return _dates(name, _arrow_floats(column.cast(_wide(dtype)).cast(pa.int64())) / (_DAY * 1e6), info)
     if kind.is_duration(dtype):
         return Typed(
             name, "real", None, _arrow_floats(column.cast(pa.duration("us")).cast(pa.int64())) / 1e6,
-            {"what": "span", **mem},
+            {"what": "span", **info},
         )  # fmt: skip
     if kind.is_time(dtype):
         ticks = column.cast(pa.time64("us")).cast(pa.int64())
-        return Typed(name, "real", None, _arrow_floats(ticks) / 1e6, {"what": "time", **mem})
+        return Typed(name, "real", None, _arrow_floats(ticks) / 1e6, {"what": "time", **info})
     if kind.is_integer(dtype) or kind.is_floating(dtype) or kind.is_decimal(dtype) or kind.is_null(dtype):
-        return _numbers(name, _arrow_floats(column), kind.is_integer(dtype), mem)
+        return _numbers(name, _arrow_floats(column), kind.is_integer(dtype), info)
     if kind.is_string(dtype) or kind.is_large_string(dtype) or str(dtype) == "string_view":
-        return _words(name, column.to_pylist(), mem)
+        return _words(name, column.to_pylist(), info)
     raise TypeError(f"column {name!r}: cannot read a column of {dtype}")
 
 
@@ -217,32 +217,32 @@ def _ticks(values: Any, dtype: str) -> Floats:
     return np.where(np.isnat(x), np.nan, x.astype(np.int64).astype(np.float64))
 
 
-def _numbers(name: str, values: Floats, whole: bool, mem: Memory) -> Typed:
-    return Typed(name, None, None, values, {"what": "number", "whole": bool(whole), **mem})
+def _numbers(name: str, values: Floats, whole: bool, info: TypeInfo) -> Typed:
+    return Typed(name, None, None, values, {"what": "number", "whole": bool(whole), **info})
 
 
-def _bools(name: str, values: Floats, mem: Memory) -> Typed:
-    return Typed(name, "binary", _BOOLS, values, {"what": "bool", **mem})
+def _bools(name: str, values: Floats, info: TypeInfo) -> Typed:
+    return Typed(name, "binary", _BOOLS, values, {"what": "bool", **info})
 
 
-def _dates(name: str, days: Floats, mem: Memory) -> Typed:
+def _dates(name: str, days: Floats, info: TypeInfo) -> Typed:
     """Dates and times as days since 1970."""
     known = days[~np.isnan(days)]
-    return Typed(name, "real", None, days, {"what": "date", "days": bool(np.all(known == np.floor(known))), **mem})
+    return Typed(name, "real", None, days, {"what": "date", "days": bool(np.all(known == np.floor(known))), **info})
 
 
-def _levels(name: str, levels: Sequence[str], codes: Floats, mem: Memory) -> Typed:
+def _levels(name: str, levels: Sequence[str], codes: Floats, info: TypeInfo) -> Typed:
     if len(set(levels)) != len(levels):
         raise ValueError(f"column {name!r}: two levels are written alike: {sorted(levels)}")
     kind = {0: "ignore", 1: "ignore", 2: "binary"}.get(len(levels), "categorical")
     values = np.where(codes < 0, np.nan, codes)
-    return Typed(name, kind, tuple(levels), values, {"what": "levels", **mem})
+    return Typed(name, kind, tuple(levels), values, {"what": "levels", **info})
 
 
-def _words(name: str, values: Sequence[Any], mem: Memory) -> Typed:
+def _words(name: str, values: Sequence[Any], info: TypeInfo) -> Typed:
     levels = sorted({str(x) for x in values if x is not None})
     codes = _places(levels, values)
-    return Typed(name, _kind_of_words(levels, int((~np.isnan(codes)).sum())), tuple(levels), codes, {"what": "words", **mem})
+    return Typed(name, _kind_of_words(levels, int((~np.isnan(codes)).sum())), tuple(levels), codes, {"what": "words", **info})
 
 
 def _places(levels: Sequence[str], values: Sequence[Any]) -> Floats:
@@ -258,27 +258,27 @@ def _kind_of_words(levels: Sequence[str], entries: int) -> str | None:
     except ValueError:
         return None
     n = len(levels)
-    alike = n > _MOST_WORDS or (entries >= 4 and n == entries) or (entries >= 10 and 2 * n > entries)
-    return "ignore" if n < 2 or alike else "binary" if n == 2 else "categorical"
+    distinct = n > _MOST_WORDS or (entries >= 4 and n == entries) or (entries >= 10 and 2 * n > entries)
+    return "ignore" if n < 2 or distinct else "binary" if n == 2 else "categorical"
 
 
-def _objects(name: str, values: npt.NDArray[Any], missing: npt.NDArray[np.bool_], mem: Memory) -> Typed:
+def _objects(name: str, values: npt.NDArray[Any], missing: npt.NDArray[np.bool_], info: TypeInfo) -> Typed:
     """A column of Python objects, by what they all are."""
     known = values[~missing]
     if len(known) and all(isinstance(x, (bool, np.bool_)) for x in known):
-        return _bools(name, _filled(values, missing, float), mem)
+        return _bools(name, _filled(values, missing, float), info)
     if len(known) == 0 or all(isinstance(x, (int, float, np.number, decimal.Decimal)) for x in known):
         whole = all(isinstance(x, (int, np.integer)) for x in known)
-        return _numbers(name, _filled(values, missing, float), whole, mem)
+        return _numbers(name, _filled(values, missing, float), whole, info)
     if all(isinstance(x, datetime.date) for x in known):
-        return _dates(name, _filled(values, missing, _days), {**mem, "object": type(known[0]).__name__})
+        return _dates(name, _filled(values, missing, _days), {**info, "object": type(known[0]).__name__})
     plain = [None if gap else x for x, gap in zip(values, missing)]
     if any(isinstance(x, (list, dict, set, tuple, np.ndarray)) for x in known):
         raise TypeError(f"column {name!r}: expected words, numbers or dates, got {type(known[0]).__name__} objects")
     kinds = {type(x) for x in known}
     if len(kinds) > 1 and len({str(x) for x in known}) != len(set(known)):
         raise ValueError(f"column {name!r}: different values are written alike, such as 1 and '1'")
-    return _words(name, plain, mem)
+    return _words(name, plain, info)
 
 
 def _filled(values: npt.NDArray[Any], missing: npt.NDArray[np.bool_], number: Any) -> Floats:

@@ -60,7 +60,7 @@ def rows(
         count = found
         maps = machine._maps(layer)
         if maps is not None:
-            chunks, slopes = _in_units(maps, chunks, known)
+            chunks, slopes = _in_units(maps, chunks, known, machine.dtype.name)
             offsets = slopes if offsets is None else offsets + slopes
         prepared.append((places[layer], what, chunks, known))
     if count == 0:
@@ -69,13 +69,13 @@ def rows(
 
 
 def _in_units(
-    maps: list[str | None], chunks: Iterable[npt.NDArray[Any]], known: Known | None
+    maps: list[str | None], chunks: Iterable[npt.NDArray[Any]], known: Known | None, dtype: str
 ) -> tuple[list[npt.NDArray[Any]], npt.NDArray[np.float64]]:
     """Measured columns as the units see them, and what log-likelihoods of the rows have more in the user's units."""
     x = np.concatenate([np.asarray(chunk, dtype=np.float64) for chunk in chunks])
     if known is not None:
         x = np.where(known, x, np.nan)
-    z, slopes = _core.to_units(maps, np.ascontiguousarray(x))
+    z, slopes = _core.to_units(maps, np.ascontiguousarray(x), dtype)
     return [z], np.asarray(slopes)
 
 

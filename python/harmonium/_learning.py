@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from . import _core, _inputs, _settings
+from . import _core, _inputs, _own, _settings
 from ._names import suggesting, suggestion
 from ._parts import FilePath, Parts
 from ._progress import Bar
@@ -33,15 +33,15 @@ class Learning(Parts):
         valid: Any = None,
         sample_weight: Any = None,
         missing: bool = False,
-        estimator: str | Mapping[str, Any] | None = None,
+        estimator: str | Mapping[str, Any] | _own.OwnEstimator | None = None,
         sweeps: int | None = None,
         chains: int | None = None,
         batch: int | None = None,
-        learning_rate: float | None = None,
+        learning_rate: float | _own.Rate | None = None,
         updates: int | None = None,
         epochs: float | None = None,
         time_budget: float | str | None = None,
-        optimiser: str | Mapping[str, Any] | None = None,
+        optimiser: str | Mapping[str, Any] | _own.StepRule | None = None,
         schedule: str | Mapping[str, Any] | None = None,
         form: str | None = None,
         positive: str | Mapping[str, Any] | None = None,
@@ -55,6 +55,7 @@ class Learning(Parts):
         max_norm: float | None = None,
         target: float | None = None,
         target_strength: float | None = None,
+        on_gradient: _own.OnGradient | None = None,
         evaluate_every: int | None = None,
         evaluate_rows: int | None = None,
         patience: int | None = None,
@@ -86,15 +87,17 @@ class Learning(Parts):
         estimator
             Of the negative phase: ``"exact"``, ``"cd"``, ``"pcd"``, ``"fpcd"``, ``"pt"``, ``"ptt"``, ``"tap"``, ``"pl"``,
             ``"ucd"``, ``"jarzynski"``, ``"labels"``, or a dict with ``name`` and its settings, as in
-            ``{"name": "pt", "rungs": 12}``.
+            ``{"name": "pt", "rungs": 12}``; or an own function from an :class:`EstimatorContext` to moments.
         sweeps, chains
             Of the estimator.
         batch, learning_rate, updates, epochs
-            Rows of a minibatch, rate at the start, length of the run (one of updates and epochs).
+            Rows of a minibatch, rate at the start, length of the run (one of updates and epochs). An own function from the
+            number of the update, counted from 1, stands for rate and schedule.
         time_budget
             Seconds, or a text such as ``"10m"``: the number of updates follows from it.
         optimiser
-            ``"sgd"``, ``"momentum"``, ``"nesterov"``, ``"adam"``, ``"cosine"``, or a dict with settings.
+            ``"sgd"``, ``"momentum"``, ``"nesterov"``, ``"adam"``, ``"cosine"``, or a dict with settings; or an own function
+            ``rule(gradient, rate)`` that returns the step, or changes the gradient into it.
         schedule
             ``"constant"``, ``"linear"``, ``"cosine"``, ``{"name": "exponential", "end": 0.01}`` or
             ``{"name": "inverse", "half": 0.1}``.
@@ -112,6 +115,9 @@ class Learning(Parts):
             Updates over which parameters are averaged; rate of the hidden offsets.
         l1, l2, l1b, max_norm, target, target_strength
             Penalties on weights and bounds.
+        on_gradient
+            An observer or a penalty: ``on_gradient(gradient, machine)`` sees the gradient of every update and the machine that
+            it is taken at, and returns what is to be added, or ``None``.
         evaluate_every, evaluate_rows, patience
             When the run is evaluated, on how many rows, and how many evaluation without a better one end it.
         seed, threads
@@ -130,6 +136,26 @@ class Learning(Parts):
         Run
             How the run ended, all settings, the learning curve. Ctrl-C (or an exception of the callback) ends the run
             after the present update and is raised then; the machine keeps what it has learnt, and ``last_run`` the run.
+
+        Notes
+        -----
+        Gradients, steps and moments are dicts of arrays in the machine's ``dtype``, with the keys and shapes of
+        :meth:`gradient`. Own functions are called between the compiled steps of an update, on the thread that called ``train``.
+        What one of them raises ends the run before the present update is made. A step rule or estimator that remembers
+        something can have ``state_dict()`` and ``load_state_dict(state)`` (numbers or arrays by name, float64 when they come
+        back), which checkpoints keep; ``clear()`` of a rule is called when an update was undone. Where there are own functions,
+        length and rate are not chosen by cross-validation.
+
+        Examples
+        --------
+        >>> import numpy as np, harmonium as hm
+        >>> X = np.array([[1, 1, 0, 0], [0, 0, 1, 1]] * 50)
+        >>> def sign(gradient, rate):
+        ...     return {part: rate * np.sign(g) for part, g in gradient.items()}
+        >>> rbm = hm.Machine.rbm(4, 2)
+        >>> run = rbm.train(X, updates=300, optimiser=sign, learning_rate=lambda update: 0.02, seed=1)
+        >>> round(rbm.log_likelihood(X).mean, 1)
+        -0.7
         """
         given = dict(
             seed=seed, estimator=estimator, sweeps=sweeps, chains=chains, positive=positive, batch=batch,
@@ -142,9 +168,11 @@ class Learning(Parts):
         rows = _inputs.rows(self, X, "X", missing=missing, weights=sample_weight, soft=True)
         held_out = None if valid is None else _inputs.rows(self, valid, "valid", missing=missing, soft=True)
         watch = _Watch(self._of, callback, callback_every, progress, checkpoint, checkpoint_every)
+        own = _own.parts(self, given, on_gradient)
         return self._run(
-            rows, held_out, _settings.train_params(given), None, watch, _settings.seconds(time_budget), threads, pretrain
-        )
+            rows, held_out, _settings.train_params(given), own, None, watch, _settings.seconds(time_budget), threads,
+            pretrain,
+        )  # fmt: skip
 
     @suggesting
     def resume(
@@ -155,6 +183,10 @@ class Learning(Parts):
         valid: Any = None,
         sample_weight: Any = None,
         missing: bool = False,
+        estimator: _own.OwnEstimator | None = None,
+        learning_rate: _own.Rate | None = None,
+        optimiser: _own.StepRule | None = None,
+        on_gradient: _own.OnGradient | None = None,
         time_budget: float | str | None = None,
         threads: int | None = None,
         callback: Callable[..., Any] | None = None,
@@ -165,8 +197,14 @@ class Learning(Parts):
     ) -> Run:
         """Resumes a run that was stopped: the result is that of an uninterrupted run, bit for bit.
 
-        ``checkpoint`` is a file, or a :class:`Checkpoint`; without it the last run goes on. The data must be the same.
+        ``checkpoint`` is a file, or a :class:`Checkpoint`; without it the last run goes on. The data must be the same, and
+        functions that took the place of ``estimator``, ``learning_rate`` or ``optimiser``, or acted on the gradient, are to be
+        given again. A run that one of them ended by an exception goes on, but not to the bit of an uninterrupted one.
         """
+        given = {"estimator": estimator, "learning_rate": learning_rate, "optimiser": optimiser}
+        for name, x in given.items():
+            if x is not None and not callable(x):
+                raise TypeError(f"{name}: a run that goes on has the settings of its checkpoint; expected a function, got {x!r}")
         if checkpoint is None:
             if self.last_run is None:
                 raise ValueError("checkpoint: this machine has no run of its own to resume")
@@ -179,14 +217,16 @@ class Learning(Parts):
         held_out = None if valid is None else _inputs.rows(self, valid, "valid", missing=missing, soft=True)
         watch = _Watch(self._of, callback, callback_every, progress, save_to, checkpoint_every)
         return self._run(
-            rows, held_out, checkpoint.settings, checkpoint, watch, _settings.seconds(time_budget), threads
-        )
+            rows, held_out, checkpoint.settings, _own.parts(self, given, on_gradient), checkpoint, watch,
+            _settings.seconds(time_budget), threads,
+        )  # fmt: skip
 
     def _run(
         self,
         rows: _core.Rows,
         valid: _core.Rows | None,
         params: Mapping[str, Any],
+        own: Mapping[str, Any],
         resume: Checkpoint | None,
         watch: _Watch,
         time_budget: float | None,
@@ -194,14 +234,11 @@ class Learning(Parts):
         pretrain: bool | None = None,
         kept: int = _KEPT,
     ) -> Run:
-        workers = resolve(threads)
-        if watch.wanted and not (time_budget and "updates" not in params and "epochs" not in params):
-            watch.total = _settings.plan(self, rows, params, workers)["updates"]
         with _settings.explained():
             core, found, report, raised = _core.train(
-                self._core, rows, valid, dict(params), None if resume is None else resume._core,
+                self._core, rows, valid, dict(params), own, None if resume is None else resume._core,
                 time_budget, pretrain, watch.path, watch.path_every, watch.notify if watch.wanted else None,
-                watch.callback_every if watch.callback else 0, watch.snapshot, kept, workers,
+                watch.every if watch.callback else 0, watch.snapshot, kept, resolve(threads),
             )  # fmt: skip
         self._core = core
         self._seed = report["settings"].get("seed")
@@ -221,7 +258,8 @@ class Learning(Parts):
     def _bare_run(self, rows: _core.Rows, callback: Callable[..., Any] | None, every: int, **settings: Any) -> Run:
         """A run without a learning curve, which costs a short run of small updates more than a tenth of its time."""
         watch = _Watch(self._of, callback, every, False, None, 30.0)
-        return self._run(rows, None, _settings.train_params(settings), None, watch, None, None, kept=0)
+        own = _own.parts(self, settings, None)
+        return self._run(rows, None, _settings.train_params(settings), own, None, watch, None, None, kept=0)
 
     def plan(self, X: Any, *, missing: bool = False, threads: int | None = None, **settings: Any) -> dict[str, Any]:
         """The settings that :meth:`train` would use, with every choice written out."""
@@ -231,7 +269,8 @@ class Learning(Parts):
                 raise TypeError(f"plan() has no argument {name!r}; {suggestion(name, known)}")
         settings.pop("pretrain", None)
         rows = _inputs.rows(self, X, "X", missing=missing, soft=True)
-        return _settings.plan(self, rows, _settings.train_params(settings), resolve(threads))
+        own = _own.parts(self, settings, settings.pop("on_gradient", None))
+        return _settings.plan(self, rows, _settings.train_params(settings), own, resolve(threads))
 
 
 class _Watch:
@@ -250,23 +289,19 @@ class _Watch:
             raise TypeError(f"callback: expected a function, got {callback!r}")
         self._machine = machine
         self.callback = callback
-        self._every = every
+        #: Updates between two that the callback hears of; so many that there are a thousand where ``None``.
+        self.every = every
         self.bar = Bar(progress)
         self.path = None if path is None else Path(path)
         self.path_every = path_every
         self.snapshot = callback is not None and _takes_two(callback)
-        self.total = 0
 
     @property
     def wanted(self) -> bool:
         return self.callback is not None or self.bar.shown
 
-    @property
-    def callback_every(self) -> int:
-        return max(1, self.total // 1000) if self._every is None else self._every
-
-    def notify(self, event: dict[str, Any], core: _core.Machine | None, regular: bool) -> bool:
-        self.bar.event(event, self.total or event["update"])
+    def notify(self, event: dict[str, Any], core: _core.Machine | None, regular: bool, updates: int) -> bool:
+        self.bar.event(event, updates)
         if self.callback is None or not regular:
             return False
         if core is not None:

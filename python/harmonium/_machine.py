@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from . import _core
 from ._evaluation import Evaluating
@@ -15,7 +16,7 @@ from ._names import suggestion
 from ._parts import Array, FilePath
 from ._results import Run, html_table
 from ._sampling import Sampling
-from ._units import Layer, LayerLike, _words, as_layer
+from ._units import Layer, LayerLike, as_layer, kind_name
 
 
 class Machine(Learning, Sampling, Evaluating):
@@ -31,6 +32,9 @@ class Machine(Learning, Sampling, Evaluating):
         Roles are ``"visible"``, ``"hidden"`` and ``"condition"`` (always given). A number stands for binary units.
     couplings : sequence of pairs of names
         A layer paired with itself has couplings among its own units. All weights start at zero.
+    dtype
+        Of the parameters and of what is computed with them: ``numpy.float32`` or ``numpy.float64``. The constructors below take
+        it as well.
 
     Examples
     --------
@@ -54,6 +58,8 @@ class Machine(Learning, Sampling, Evaluating):
         self,
         layers: Mapping[str, tuple[str, LayerLike]],
         couplings: Sequence[tuple[str, str]] = (),
+        *,
+        dtype: npt.DTypeLike = np.float32,
     ) -> None:
         names = list(layers)
         spec = []
@@ -69,49 +75,50 @@ class Machine(Learning, Sampling, Evaluating):
                     raise ValueError(f"couplings: there is no layer {end!r}; {suggestion(end, names)}")
             i, j = sorted((names.index(a), names.index(b)))
             pairs.append((i, j))
-        self._start(_core.Machine(spec, pairs))
+        self._start(_core.Machine(spec, pairs, np.dtype(dtype).name))
 
     # The usual machines.
 
     @classmethod
-    def rbm(cls, v: LayerLike, h: LayerLike) -> Machine:
+    def rbm(cls, v: LayerLike, h: LayerLike, *, dtype: npt.DTypeLike = np.float32) -> Machine:
         """Restricted Boltzmann machine: visible ``v`` and hidden ``h``, weights between them only."""
-        return cls({"v": ("visible", v), "h": ("hidden", h)}, [("v", "h")])
+        return cls({"v": ("visible", v), "h": ("hidden", h)}, [("v", "h")], dtype=dtype)
 
     @classmethod
-    def unrestricted(cls, v: LayerLike, h: LayerLike) -> Machine:
+    def unrestricted(cls, v: LayerLike, h: LayerLike, *, dtype: npt.DTypeLike = np.float32) -> Machine:
         """Unrestricted Boltzmann machine: v-h, v-v and h-h."""
-        return cls({"v": ("visible", v), "h": ("hidden", h)}, [("v", "h"), ("v", "v"), ("h", "h")])
+        return cls({"v": ("visible", v), "h": ("hidden", h)}, [("v", "h"), ("v", "v"), ("h", "h")], dtype=dtype)
 
     @classmethod
-    def semi_restricted(cls, v: LayerLike, h: LayerLike) -> Machine:
+    def semi_restricted(cls, v: LayerLike, h: LayerLike, *, dtype: npt.DTypeLike = np.float32) -> Machine:
         """Semi-restricted Boltzmann machine: v-h and v-v; the hidden units stay independent given v."""
-        return cls({"v": ("visible", v), "h": ("hidden", h)}, [("v", "h"), ("v", "v")])
+        return cls({"v": ("visible", v), "h": ("hidden", h)}, [("v", "h"), ("v", "v")], dtype=dtype)
 
     @classmethod
-    def fully_visible(cls, v: LayerLike) -> Machine:
+    def fully_visible(cls, v: LayerLike, *, dtype: npt.DTypeLike = np.float32) -> Machine:
         """Visible units coupled to each other: inverse Ising with spins, inverse Potts with Potts units."""
-        return cls({"v": ("visible", v)}, [("v", "v")])
+        return cls({"v": ("visible", v)}, [("v", "v")], dtype=dtype)
 
     @classmethod
-    def deep(cls, v: LayerLike, hidden: Sequence[LayerLike]) -> Machine:
+    def deep(cls, v: LayerLike, hidden: Sequence[LayerLike], *, dtype: npt.DTypeLike = np.float32) -> Machine:
         """Deep Boltzmann machine: v-h1, h1-h2 and so on."""
         names = ["v", *(f"h{i + 1}" for i in range(len(hidden)))]
         layers: dict[str, tuple[str, LayerLike]] = {"v": ("visible", v)}
         layers.update({name: ("hidden", h) for name, h in zip(names[1:], hidden)})
-        return cls(layers, list(zip(names, names[1:])))
+        return cls(layers, list(zip(names, names[1:])), dtype=dtype)
 
     @classmethod
-    def class_rbm(cls, v: LayerLike, classes: int, h: LayerLike) -> Machine:
+    def class_rbm(cls, v: LayerLike, classes: int, h: LayerLike, *, dtype: npt.DTypeLike = np.float32) -> Machine:
         """Class RBM: data ``v`` and one Potts unit ``y`` for the class, both visible, each joined to ``h``.
 
         Data are ``{"v": X, "y": codes}``; :meth:`predict_proba` is exact.
         """
         y = Layer(1, "potts", classes)
-        return cls({"v": ("visible", v), "y": ("visible", y), "h": ("hidden", h)}, [("v", "h"), ("y", "h")])
+        layers = {"v": ("visible", v), "y": ("visible", y), "h": ("hidden", h)}
+        return cls(layers, [("v", "h"), ("y", "h")], dtype=dtype)
 
     @classmethod
-    def mixed(cls, visible: Mapping[str, LayerLike], h: LayerLike) -> Machine:
+    def mixed(cls, visible: Mapping[str, LayerLike], h: LayerLike, *, dtype: npt.DTypeLike = np.float32) -> Machine:
         """Mixed data: several named visible layers of any kinds, each joined to ``h``.
 
         >>> import harmonium as hm
@@ -121,16 +128,18 @@ class Machine(Learning, Sampling, Evaluating):
         if "h" in visible:
             raise ValueError("visible: the name 'h' is that of the hidden layer")
         layers = {name: ("visible", v) for name, v in visible.items()}
-        return cls({**layers, "h": ("hidden", h)}, [(name, "h") for name in visible])
+        return cls({**layers, "h": ("hidden", h)}, [(name, "h") for name in visible], dtype=dtype)
 
     @classmethod
-    def conditional(cls, past: LayerLike, v: LayerLike, h: LayerLike) -> Machine:
+    def conditional(
+        cls, past: LayerLike, v: LayerLike, h: LayerLike, *, dtype: npt.DTypeLike = np.float32
+    ) -> Machine:
         """Conditional (or temporal) RBM: ``past`` is always given and acts on both v and h.
 
         Data are ``{"past": U, "v": V}``.
         """
         layers = {"past": ("condition", past), "v": ("visible", v), "h": ("hidden", h)}
-        return cls(layers, [("past", "v"), ("past", "h"), ("v", "h")])
+        return cls(layers, [("past", "v"), ("past", "h"), ("v", "h")], dtype=dtype)
 
     # Files and copies.
 
@@ -139,13 +148,12 @@ class Machine(Learning, Sampling, Evaluating):
         self._core.save(path, self._seed, self._details)
 
     @classmethod
-    def load(cls, path: FilePath) -> Machine:
-        """Reads a model file, or the model of a run directory of the command line."""
+    def load(cls, path: FilePath, *, dtype: npt.DTypeLike | None = None) -> Machine:
+        """Reads a model file, or the model of a run directory of the command line; in its own ``dtype`` where none is given."""
         path = Path(path)
         if path.is_dir():
             path = path / "model.safetensors"
-        seed, details = _core.Machine.provenance(path)
-        return cls._of(_core.Machine.load(path), seed, details)
+        return cls._of(*_core.Machine.load(path, None if dtype is None else np.dtype(dtype).name))
 
     def copy(self) -> Machine:
         """A machine of its own with the same parameters; no number is copied before one of them changes."""
@@ -153,12 +161,21 @@ class Machine(Learning, Sampling, Evaluating):
 
     __copy__ = copy
 
+    def astype(self, dtype: npt.DTypeLike) -> Machine:
+        """A machine of its own with the same parameters as ``numpy.float32`` or ``numpy.float64``.
+
+        >>> import numpy as np, harmonium as hm
+        >>> hm.Machine.rbm(3, 2).astype(np.float64).weights().dtype
+        dtype('float64')
+        """
+        return self._of(self._core.astype(np.dtype(dtype).name), self._seed, self._details)
+
     def __deepcopy__(self, memo: Any) -> Machine:
         return self.copy()
 
     def __reduce__(self) -> Any:
         data = self._core.to_bytes(self._seed, {})
-        return _restore, (data, self._seed, self._details, self.last_run)
+        return _restore, (data, self._seed, self._details, self.last_run, self.dtype.name)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Machine):
@@ -172,7 +189,7 @@ class Machine(Learning, Sampling, Evaluating):
         return f"Machine({layers}; {', '.join('-'.join(pair) for pair in self._couplings)})"
 
     def _repr_html_(self) -> str:
-        rows = [(x.name, f"{x.n} {x.role} {_words(x.kind, x.states, x.r)} units") for x in self._layers.values()]
+        rows = [(x.name, f"{x.n} {x.role} {kind_name(x.kind, x.states, x.r)} units") for x in self._layers.values()]
         for c, (a, b) in enumerate(self._couplings):
             w = np.asarray(self._core.weights(c))
             rows.append((f"{a}-{b}", f"{w.shape[0]} × {w.shape[1]} weights, root mean square {_rms(w):.4f}"))
@@ -181,8 +198,10 @@ class Machine(Learning, Sampling, Evaluating):
         return html_table("Boltzmann machine", rows)
 
 
-def _restore(data: bytes, seed: int | None, details: dict[str, str], last_run: Run | None) -> Machine:
-    machine = Machine._of(_core.Machine.from_bytes(data), seed, details)
+def _restore(
+    data: bytes, seed: int | None, details: dict[str, str], last_run: Run | None, dtype: str = "float32"
+) -> Machine:
+    machine = Machine._of(_core.Machine.from_bytes(data, dtype), seed, details)
     machine.last_run = last_run
     return machine
 

@@ -14,7 +14,7 @@ from . import _core
 from ._names import suggestion
 from ._results import Run
 from ._table import Schema
-from ._units import _words
+from ._units import kind_name
 
 FilePath = Union[str, "PathLike[str]"]
 Array = npt.NDArray[Any]
@@ -38,7 +38,7 @@ class LayerInfo:
     r: float | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.n} {self.role} {_words(self.kind, self.states, self.r)} units"
+        return f"{self.name}: {self.n} {self.role} {kind_name(self.kind, self.states, self.r)} units"
 
 
 class Parts:
@@ -77,6 +77,11 @@ class Parts:
         return machine
 
     @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the parameters: float32 or float64."""
+        return np.dtype(self._core.dtype)
+
+    @property
     def layers(self) -> dict[str, LayerInfo]:
         """The layers by name, in order."""
         return self._layers
@@ -112,7 +117,7 @@ class Parts:
                 return self._couplings.index(pair)
         raise ValueError(f"a, b: {a!r} and {b!r} are not coupled")
 
-    def weights(self, a: str | None = None, b: str | None = None) -> npt.NDArray[np.float32]:
+    def weights(self, a: str | None = None, b: str | None = None) -> Array:
         """Weights between two layers, or of the only coupling: a read-only view, not a copy.
 
         A unit of a Potts layer takes one row (or column) for each of its states.
@@ -123,7 +128,7 @@ class Parts:
         """Which weights may differ from zero; ``None`` when all may."""
         return self._core.mask(self._pair(a, b))
 
-    def params(self, layer: str) -> dict[str, npt.NDArray[np.float32]]:
+    def params(self, layer: str) -> dict[str, Array]:
         """The parameters of a layer by name, as read-only views: ``theta`` (the bias), and for real units ``gamma``.
 
         Potts layers have a row for each unit.
@@ -136,7 +141,7 @@ class Parts:
 
     def set_weights(self, w: npt.ArrayLike, a: str | None = None, b: str | None = None) -> None:
         """Puts weights in place of those of a coupling."""
-        self._core = self._core.with_weights(self._pair(a, b), _single(w, "w"))
+        self._core = self._core.with_weights(self._pair(a, b), self._matrix(w, "w"))
 
     def set_mask(self, mask: npt.ArrayLike, a: str | None = None, b: str | None = None) -> None:
         """Says which weights may differ from zero; the others are set to zero and stay there."""
@@ -160,11 +165,17 @@ class Parts:
         for name, x in params.items():
             if name not in names:
                 raise TypeError(f"a {self._layers[layer].kind} layer has no {name!r}; {suggestion(name, names)}")
-            array = np.asarray(x, dtype=np.float32)
+            array = np.asarray(x, dtype=self.dtype)
             if array.size not in (1, values.shape[1]):
                 raise ValueError(f"{name}: expected {values.shape[1]} numbers, got shape {array.shape}")
             values[names.index(name)] = array.ravel()
         self._core = self._core.with_params(place, values)
+
+    def _matrix(self, x: npt.ArrayLike, name: str) -> Array:
+        array = np.asarray(x, dtype=self.dtype)
+        if array.ndim != 2:
+            raise ValueError(f"{name}: expected 2 dimensions, got shape {array.shape}")
+        return array
 
     @property
     def details(self) -> dict[str, str]:
@@ -193,13 +204,6 @@ class Parts:
         """What the columns of the visible layers are, where the machine was made for a table."""
         text = self._details.get("schema")
         return None if text is None else Schema.from_json(text)
-
-
-def _single(x: npt.ArrayLike, name: str) -> npt.NDArray[np.float32]:
-    array = np.asarray(x, dtype=np.float32)
-    if array.ndim != 2:
-        raise ValueError(f"{name}: expected 2 dimensions, got shape {array.shape}")
-    return array
 
 
 def _one(arrays: dict[str, Array]) -> Arrays:

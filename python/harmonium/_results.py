@@ -83,7 +83,7 @@ class LogLikelihood:
 
     @classmethod
     def _of(cls, found: _core.LogLikelihood) -> LogLikelihood:
-        if found.condemned:
+        if found.is_bad_model:
             warnings.warn(f"this model must not be used: {found.verdict} ({found.reasons[0]})", RuntimeWarning, stacklevel=3)
         z = found.log_z
         floor, gain, gain_err = found.gain or (None, None, None)

@@ -88,7 +88,7 @@ class Sampling(Parts):
             _temperatures(tempering, annealing),
         )  # fmt: skip
         arrays = _one({name: x for name, x in trace.items() if self._layers[name].role == "visible"})
-        return self.to_frame(arrays) if as_frame or (as_frame is None and self._memory is not None) else arrays
+        return self.to_frame(arrays) if as_frame or (as_frame is None and self._frame_types is not None) else arrays
 
     def sample_chains(
         self,
@@ -226,10 +226,10 @@ class Sampling(Parts):
         return (layers[group], schema.groups()[group].index(place)), float(code)
 
     @property
-    def _memory(self) -> _frames.Memory | None:
+    def _frame_types(self) -> _frames.TypeInfo | None:
         """The types of the frame that the machine was made from."""
         text = self._details.get("frame")
-        found: _frames.Memory | None = None if text is None else json.loads(text)
+        found: _frames.TypeInfo | None = None if text is None else json.loads(text)
         return found
 
     def _by_column(self, arrays: Arrays) -> dict[str, tuple[Column, Array]]:
@@ -253,7 +253,7 @@ class Sampling(Parts):
         """
         if _frames.library(arrays) is not None:
             return arrays
-        return _back.frame(self._memory or _back.PLAIN, self._by_column(arrays))
+        return _back.frame(self._frame_types or _back.PLAIN, self._by_column(arrays))
 
     def _given(self, given: Any) -> _core.Rows:
         """Rows of which anything may be missing; whole layers that are not mentioned are free."""
@@ -306,7 +306,7 @@ class Sampling(Parts):
         present = _frames.names(X)
         columns = self._by_column(out).items()
         wanted = {name: (c, x, kept[name][1]) for name, (c, x) in columns if name in present}
-        return _back.fill(X, self._memory or _back.PLAIN, wanted)
+        return _back.fill(X, self._frame_types or _back.PLAIN, wanted)
 
     def _completed(
         self, rows: _core.Rows, known: Mapping[str, Any], fill: str, chains: int, sweeps: int, seed: int,

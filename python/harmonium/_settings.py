@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 REGULARISER = ("l1", "l2", "l1b", "max_norm", "target", "target_strength")
 _NAMED = ("estimator", "optimiser", "schedule", "init", "positive")
-#: Settings of a name that has none of its own.
+#: Default settings of named choices.
 _DEFAULTS: dict[str, dict[str, dict[str, float]]] = {
     "optimiser": {"momentum": {"mu": 0.9}, "nesterov": {"mu": 0.9}},
     "positive": {"chain": {"sweeps": 5}, "mean_field": {"rounds": 10}},
@@ -56,10 +56,12 @@ def _plain(x: Any) -> Any:
     return x.item() if hasattr(x, "item") and getattr(x, "ndim", 1) == 0 else x
 
 
-def plan(machine: Parts, rows: _core.Rows, params: Mapping[str, Any], threads: int) -> dict[str, Any]:
+def plan(
+    machine: Parts, rows: _core.Rows, params: Mapping[str, Any], own: Mapping[str, Any], threads: int
+) -> dict[str, Any]:
     """The settings checked and complete."""
     with explained():
-        return _core.plan(machine._core, rows, dict(params), threads)
+        return _core.plan(machine._core, rows, dict(params), own, threads)
 
 
 class explained:

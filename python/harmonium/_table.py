@@ -6,11 +6,9 @@ Columns of one kind (and number of categories) are one visible layer. The schema
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from os import PathLike, fspath
-from pathlib import Path
 from typing import Any, Union
 
 import numpy as np
@@ -66,19 +64,11 @@ class Schema:
 
     def to_toml(self) -> str:
         """The schema as ``harmonium --schema`` reads it."""
-        lines = [] if self.shape is None else [f"shape = [{self.shape[0]}, {self.shape[1]}]"]
-        lines.append("[columns]")
-        lines += [f"{_quoted(c.name)} = {_line(c.kind, c.categories, c.binarize, c.format)}" for c in self.columns]
-        return "\n".join(lines) + "\n"
+        return _core.schema_toml(self._described())
 
     def to_json(self) -> str:
         """The schema as it is kept in a model file: neighbours that differ only in their number are one entry."""
-        columns = [
-            {"name": c.name, "kind": c.kind, "categories": c.categories, "binarize": c.binarize, "format": c.format,
-             "transform": c.transform}  # fmt: skip
-            for c in self.columns
-        ]
-        return _core.pack_schema(json.dumps({"shape": self.shape, "columns": columns}))
+        return _core.pack_schema(self._described())
 
     @classmethod
     def from_json(cls, text: str) -> Schema:
@@ -86,54 +76,39 @@ class Schema:
         return cls._of(_core.unpack_schema(text))
 
     @classmethod
-    def _of(cls, text: str) -> Schema:
-        """The schema of the JSON of all its columns."""
-        raw = json.loads(text)
-        columns = [
-            Column(c["name"], c["kind"], tuple(c["categories"]), c["binarize"], c["format"], c["transform"])
-            for c in raw["columns"]
-        ]
-        return cls(tuple(columns), None if raw["shape"] is None else (raw["shape"][0], raw["shape"][1]))
+    def _of(cls, described: Mapping[str, Any]) -> Schema:
+        columns = [Column(**{**c, "categories": tuple(c["categories"])}) for c in described["columns"]]
+        shape = described["shape"]
+        return cls(tuple(columns), None if shape is None else (shape[0], shape[1]))
+
+    def _described(self) -> dict[str, Any]:
+        """The schema as the compiled part takes it."""
+        return {"shape": self.shape, "columns": [vars(c) for c in self.columns]}
 
 
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
-
-
-def _line(kind: str | None, categories: Any, binarize: Any, format: Any = None) -> str:
-    parts = [] if kind is None else [f"kind = {_quoted(str(kind))}"]
-    if categories:
-        parts.append(f"categories = [{', '.join(_quoted(str(c)) for c in categories)}]")
-    if binarize is not None:
-        try:
-            parts.append(f"binarize = {float(binarize)!r}")
-        except ValueError:
-            parts.append(f"binarize = {_quoted(str(binarize))}")
-    if format is not None:
-        parts.append(f"format = {_quoted(str(format))}")
-    return "{ " + ", ".join(parts) + " }"
-
-
-def overrides(schema: SchemaLike | None, label: str | None = None, binarize: Any = None) -> str:
-    """What is known about columns, as TOML."""
+def _known(schema: SchemaLike | None, label: str | None, binarize: float | str | None) -> _core._Known:
+    """What is known about columns, for the compiled part: rules by column or the path of a file, the label, the threshold."""
+    rules: dict[str, Any] | str
     if isinstance(schema, Schema):
-        text = schema.to_toml()
+        rules = {"columns": {c.name: _rule(c) for c in schema.columns}}
+        if schema.shape is not None:
+            rules["shape"] = schema.shape
     elif schema is None or isinstance(schema, Mapping):
-        lines = [f"binarize = {float(binarize)!r}"] if isinstance(binarize, (int, float)) else []
-        lines += [f"binarize = {_quoted(binarize)}"] if isinstance(binarize, str) else []
-        lines.append("[columns]")
-        for name, kind in (schema or {}).items():
-            if isinstance(kind, Column):
-                lines.append(f"{_quoted(name)} = {_line(kind.kind, kind.categories, kind.binarize, kind.format)}")
-            elif isinstance(kind, Mapping):
-                line = _line(kind.get("kind"), kind.get("categories"), kind.get("binarize"), kind.get("format"))
-                lines.append(f"{_quoted(name)} = {line}")
-            else:
-                lines.append(f"{_quoted(name)} = {_quoted(str(kind))}")
-        text = "\n".join(lines) + "\n"
+        rules = {"columns": {name: _rule(kind) for name, kind in (schema or {}).items()}}
     else:
-        text = Path(schema).read_text(encoding="utf-8")
-    return text if label is None else f'{text}\n{_quoted(label)} = "label"\n'
+        rules = fspath(schema)
+    return rules, label, None if binarize is None else str(binarize)
+
+
+def _rule(kind: Any) -> Any:
+    """What is said of a column: a name of a kind, or settings."""
+    if not isinstance(kind, (Column, Mapping)):
+        return str(kind)
+    said = vars(kind) if isinstance(kind, Column) else kind
+    rule: dict[str, Any] = {name: str(said[name]) for name in ("kind", "binarize", "format") if said.get(name) is not None}
+    if said.get("categories") is not None and len(said["categories"]):
+        rule["categories"] = [str(name) for name in said["categories"]]
+    return rule
 
 
 @dataclass(frozen=True)
@@ -157,7 +132,7 @@ class Table:
     weights: npt.NDArray[np.float64] | None = None
     _rows: int = field(default=0, repr=False)
     #: The types of the frame that it was read from, for the way back.
-    memory: _frames.Memory | None = field(default=None, repr=False)
+    types: _frames.TypeInfo | None = field(default=None, repr=False)
 
     @classmethod
     def _of(cls, found: _core.Table) -> Table:
@@ -189,7 +164,7 @@ class Table:
         blocks = [b[rows] for b in self.blocks]
         count = len(np.arange(len(self))[rows])
         known = [pick(k) for k in self.known]
-        return Table(self.schema, blocks, known, pick(self.labels), pick(self.weights), count, self.memory)
+        return Table(self.schema, blocks, known, pick(self.labels), pick(self.weights), count, self.types)
 
     def groups(self) -> list[tuple[str, Array]]:
         """The kind and the values of each group of columns, which are a layer of a machine."""
@@ -237,7 +212,7 @@ def read(
     say. ``reweight`` is the identity threshold for re-weighting sequences.
     """
     parts = _core.load_data(
-        fspath(name), overrides(schema, label, binarize), seed, header, alphabet, reweight, resolve(threads)
+        fspath(name), _known(schema, label, binarize), seed, header, alphabet, reweight, resolve(threads)
     )
     train, valid, test = (None if part is None else Table._of(part) for part in parts)
     assert train is not None
@@ -261,8 +236,8 @@ def table(
     """A frame (pandas, polars, Arrow) as a table of typed columns.
 
     The type of a column decides what it is: categories with all their levels, bools, dates and times (days since 1970, real),
-    words, which are never taken for numbers or for missing. Plain numbers are evaluated by their values, as those of a file.
-    ``schema`` has the last word.
+    words, which are never taken for numbers or for missing. Plain numbers are classified by their values, as those of a file are.
+    What ``schema`` says of a column overrides both.
 
     >>> import harmonium as hm
     >>> pandas = __import__("pytest").importorskip("pandas")
@@ -278,12 +253,12 @@ def table(
     except (TypeError, ValueError) as e:
         raise type(e)(f"{name}: {e}") from None
     given = _given(found, _kinds(schema, label), label)
-    made = Table._of(_core.read_columns(given, name, overrides(schema, label, binarize), seed))
-    return replace(made, memory=_frames.memory(frame, found))
+    made = Table._of(_core.read_columns(given, name, _known(schema, label, binarize), seed))
+    return replace(made, types=_frames.types_of(frame, found))
 
 
 def _kinds(schema: SchemaLike | None, label: str | None) -> dict[str, str | None]:
-    """The kinds that are said, as far as Python sees them; those in a file are seen by the compiled part only."""
+    """The kinds that are given, as far as Python sees them; those in a schema file only the compiled part reads."""
     if isinstance(schema, Schema):
         said: dict[str, str | None] = {c.name: c.kind for c in schema.columns}
     else:
@@ -297,7 +272,7 @@ def _kinds(schema: SchemaLike | None, label: str | None) -> dict[str, str | None
 def _given(
     found: list[_frames.Typed], said: Mapping[str, str | None], label: str | None
 ) -> list[tuple[str, str | None, list[str] | None, npt.NDArray[np.float64]]]:
-    """Columns for the compiled part, with the levels of a column under the kind that is said of it."""
+    """Columns for the compiled part, those with levels under the kind that is given for them."""
     out = []
     guessed = label is not None or "label" in said.values()
     for c in found:

@@ -64,7 +64,7 @@ class Layer:
         return self.kind
 
     def __str__(self) -> str:
-        return f"{self.n} {_words(self.kind, self.states, self.r)}"
+        return f"{self.n} {kind_name(self.kind, self.states, self.r)}"
 
 
 _KINDS = ("binary", "spin", "potts", "gaussian", "relu", "drelu", "binomial", "poisson", "negative_binomial", "ordinal")
@@ -72,7 +72,7 @@ _KINDS = ("binary", "spin", "potts", "gaussian", "relu", "drelu", "binomial", "p
 LayerLike = Union[int, Layer]
 
 
-def _words(kind: str, states: int | None, r: float | None = None) -> str:
+def kind_name(kind: str, states: int | None, r: float | None = None) -> str:
     name = {"relu": "ReLU", "drelu": "dReLU", "negative_binomial": "NegativeBinomial"}.get(kind, kind.capitalize())
     if r is not None:
         return f"{name}(r={r:g}, n={states})"

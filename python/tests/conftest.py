@@ -21,11 +21,11 @@ def states(n: int, values=(0, 1)) -> np.ndarray:
     return np.array(list(itertools.product(values, repeat=n)), dtype=float)
 
 
-def random_rbm(nv: int = 4, nh: int = 3, seed: int = 0, values=(0, 1)) -> hm.Machine:
+def random_rbm(nv: int = 4, nh: int = 3, seed: int = 0, values=(0, 1), dtype=np.float32) -> hm.Machine:
     """An RBM with weights of order one."""
     rng = np.random.default_rng(seed)
     kind = hm.Binary if values == (0, 1) else hm.Spin
-    machine = hm.Machine.rbm(kind(nv), kind(nh))
+    machine = hm.Machine.rbm(kind(nv), kind(nh), dtype=dtype)
     machine.set_weights(rng.normal(size=(nv, nh)))
     machine.set_params("v", theta=rng.normal(size=nv))
     machine.set_params("h", theta=rng.normal(size=nh))

@@ -1,7 +1,7 @@
 //! Rows from a teacher: from its exact distribution wherever states can be weighed, else from chains long enough to be independent of their start.
 
 use super::Deadline;
-use harmonium::sample::{How, Sampler, purpose};
+use harmonium::sample::{Sampler, SamplingMethod, purpose};
 use harmonium::{Chains, Clamps, Machine, Result, Role, States};
 use std::fmt;
 
@@ -46,7 +46,8 @@ pub fn draw(
     let none = Clamps::none(machine);
     let in_time = || deadline.left() > 0.0;
     let mut go_on = in_time;
-    let mut sampler = Sampler::new(machine.clone(), none, start, How::Auto, seed, SWEEPS, &mut go_on)?;
+    let mut sampler =
+        Sampler::new(machine.clone(), none, start, SamplingMethod::Auto, seed, SWEEPS, &mut go_on)?;
     sampler.sweep_while(SWEEPS, &in_time)?;
     deadline.check("rows")?;
     let how = match (sampler.is_exact(), sampler.replicas().is_some()) {

@@ -1,24 +1,30 @@
 //! Markov chains, free or with what is known clamped.
 
+use crate::error::value;
 use crate::machine::Machine;
+use crate::precision::{AnyChains, Precise, each};
 use crate::rows::Rows;
-use crate::work::{Link, whole};
+use crate::work::{Link, compute};
 use harmonium::sample::{SamplingMethod, purpose};
 use harmonium::tasks::Fill;
 use harmonium::train::Data;
 use harmonium::{Bits, Clamp, Clamps, Result, Role};
 use numpy::{IntoPyArray, PyArray2};
 use pyo3::prelude::*;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 
-/// Sweeps between two looks at whether to stop.
-const PATIENCE: usize = 16;
+/// Sweeps between two checks for an interruption.
+const SWEEPS_AT_ONCE: usize = 16;
 
 /// Chains that go on where they stopped.
 #[pyclass(frozen, module = "harmonium._core")]
 pub(crate) struct Chains {
-    chains: Mutex<harmonium::Chains>,
+    chains: AnyChains,
     clamps: Clamps,
+}
+
+fn locked<T: Precise>(chains: &Mutex<harmonium::Chains<T>>) -> MutexGuard<'_, harmonium::Chains<T>> {
+    chains.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 #[pymethods]
@@ -36,7 +42,11 @@ impl Chains {
         start: Option<&Rows>,
     ) -> PyResult<Self> {
         // One thread: the states are drawn before anything is computed.
-        whole(py, 1, |_| Self::start(&machine.inner, n, seed, given, start))
+        each!(&machine.inner, m => {
+            let given = given.map(|rows| rows.of(m)).transpose()?;
+            let start = start.map(|rows| rows.of(m)).transpose()?;
+            compute(py, 1, |_| Self::start(m, n, seed, given, start))
+        })
     }
 
     fn sweep(
@@ -47,9 +57,9 @@ impl Chains {
         beta: f64,
         threads: usize,
     ) -> PyResult<()> {
-        whole(py, threads, |link| {
-            let model = machine.inner.at(beta);
-            sweep(&mut self.lock(), &model, &self.clamps, n, link)
+        each!(&machine.inner, m => {
+            let chains = self.of(m)?;
+            compute(py, threads, |link| sweep(&mut locked(chains), &m.at(beta), &self.clamps, n, link))
         })
     }
 
@@ -62,38 +72,43 @@ impl Chains {
         beta: f64,
         threads: usize,
     ) -> PyResult<()> {
-        whole(py, threads, |link| {
-            let mut chains = self.lock();
-            for k in (0..steps).take_while(|_| !link.stopped()) {
-                let part = (k + 1) as f64 / steps as f64;
-                chains.sweep(&machine.inner.at(beta * part), &self.clamps, 1)?;
-            }
-            Ok(())
+        each!(&machine.inner, m => {
+            let chains = self.of(m)?;
+            compute(py, threads, |link| {
+                let mut chains = locked(chains);
+                for k in (0..steps).take_while(|_| !link.stopped()) {
+                    let part = (k + 1) as f64 / steps as f64;
+                    chains.sweep(&m.at(beta * part), &self.clamps, 1)?;
+                }
+                Ok(())
+            })
         })
     }
 
     /// The present states of all layers.
-    fn rows(&self, machine: &Machine) -> Rows {
-        Rows::new(&machine.inner, Data::new(self.lock().states().clone()))
+    fn rows(&self, machine: &Machine) -> PyResult<Rows> {
+        each!(&machine.inner, m => Ok(Rows::new(m, Data::new(locked(self.of(m)?).states().clone()))))
     }
 
     #[getter]
     fn sweeps(&self) -> u64 {
-        self.lock().sweeps()
+        each!(&self.chains, chains => locked(chains).sweeps())
     }
 }
 
 impl Chains {
-    fn lock(&self) -> std::sync::MutexGuard<'_, harmonium::Chains> {
-        self.chains.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    /// The chains, which must be in the precision of the machine.
+    fn of<T: Precise>(&self, _: &harmonium::Machine<T>) -> PyResult<&Mutex<harmonium::Chains<T>>> {
+        let why = || format!("they are not in the precision of the machine, {}", T::DTYPE);
+        T::chains_of(&self.chains).ok_or_else(|| value("chains", why()))
     }
 
-    fn start(
-        machine: &harmonium::Machine,
+    fn start<T: Precise>(
+        machine: &harmonium::Machine<T>,
         n: usize,
         seed: u64,
-        given: Option<&Rows>,
-        start: Option<&Rows>,
+        given: Option<&Data<T>>,
+        start: Option<&Data<T>>,
     ) -> Result<Self> {
         let first = harmonium::Chains::independent(machine, n, seed, purpose::USER)?;
         let mut states = first.states().clone();
@@ -104,8 +119,8 @@ impl Chains {
         }
         let mut clamps = Clamps::none(machine);
         if let Some(given) = given {
-            let rows: Vec<usize> = (0..n).map(|r| r % given.data.rows()).collect();
-            let data = given.data.select(&rows);
+            let rows: Vec<usize> = (0..n).map(|r| r % given.rows()).collect();
+            let data = given.select(&rows);
             for l in machine.with_role(Role::Visible).filter(|&l| data.states().get(l).is_some()) {
                 let all = || Bits::from_fn(n, machine.layer(l).len(), |_, _| true);
                 let bits = data.known()[l].clone().unwrap_or_else(all);
@@ -114,21 +129,21 @@ impl Chains {
             clamps.put(data.states(), &mut states);
         }
         let chains = harmonium::Chains::new(states, seed, purpose::USER);
-        Ok(Self { chains: Mutex::new(chains), clamps })
+        Ok(Self { chains: T::chains(chains), clamps })
     }
 }
 
 /// `n` sweeps, fewer when asked to stop.
-fn sweep(
-    chains: &mut harmonium::Chains,
-    model: &harmonium::Tempered<'_>,
+fn sweep<T: Precise>(
+    chains: &mut harmonium::Chains<T>,
+    model: &harmonium::Tempered<'_, T>,
     clamps: &Clamps,
     n: usize,
     link: &Link<'_>,
 ) -> Result<()> {
     let mut left = n;
     while left > 0 && !link.stopped() {
-        let some = left.min(PATIENCE);
+        let some = left.min(SWEEPS_AT_ONCE);
         chains.sweep(model, clamps, some)?;
         left -= some;
     }
@@ -138,7 +153,7 @@ fn sweep(
 /// Samples, a note on what was done beyond the settings, and a warning about them.
 type Sampled = (Rows, Option<String>, Option<String>);
 
-/// `n` samples of all layers: by whatever it takes (`tempering` is `None`), by plain chains (0) or by replica exchange over
+/// `n` samples of all layers: by the method that the machine needs (`tempering` is `None`), by plain chains (0) or by replica exchange over
 /// that many temperatures. The known entries of `given` are kept.
 #[pyfunction]
 #[pyo3(signature = (machine, n, chains, sweeps, between, temperature, tempering, seed, threads, given=None))]
@@ -160,20 +175,22 @@ pub(crate) fn sample(
         Some(0) => SamplingMethod::Plain,
         Some(rungs) => SamplingMethod::Tempered(rungs),
     };
-    let machine = &*machine.inner;
-    let found = whole(py, threads, |link| {
-        let mut task = machine.sample(n).sweeps(sweeps).between(between).temperature(temperature);
-        task = task.method(how).seed(seed).stop_when(|| link.stopped());
-        if let Some(chains) = chains {
-            task = task.chains(chains);
-        }
-        if let Some(given) = given {
-            task = task.given(&given.data);
-        }
-        task.run()
-    })?;
-    let (note, warning) = (found.note.clone(), found.warning.clone());
-    Ok((Rows::new(machine, Data::new(found.states)), note, warning))
+    each!(&machine.inner, m => {
+        let given = given.map(|rows| rows.of(m)).transpose()?;
+        let found = compute(py, threads, |link| {
+            let mut task = m.sample(n).sweeps(sweeps).between(between).temperature(temperature);
+            task = task.method(how).seed(seed).stop_when(|| link.stopped());
+            if let Some(chains) = chains {
+                task = task.chains(chains);
+            }
+            if let Some(given) = given {
+                task = task.given(given);
+            }
+            task.run()
+        })?;
+        let (note, warning) = (found.note.clone(), found.warning.clone());
+        Ok((Rows::new(m, Data::new(found.states)), note, warning))
+    })
 }
 
 /// The values of every visible layer with the gaps filled, by the place of the layer.
@@ -191,15 +208,15 @@ pub(crate) fn complete<'py>(
     seed: u64,
     threads: usize,
 ) -> PyResult<Filled<'py>> {
-    let machine = &*machine.inner;
     let fill = if draw { Fill::Sample } else { Fill::Best };
-    let filled = whole(py, threads, |link| {
-        let task = machine.complete(&given.data).chains(chains).sweeps(sweeps).seed(seed);
-        let found = task.stop_when(|| link.stopped()).run()?;
-        let visible = machine.with_role(Role::Visible);
-        visible
-            .map(|l| Ok((l, found.values(&machine.members()[l].name, fill)?)))
-            .collect::<Result<Vec<_>>>()
-    })?;
+    let filled = each!(&machine.inner, m => {
+        let given = given.of(m)?;
+        compute(py, threads, |link| {
+            let task = m.complete(given).chains(chains).sweeps(sweeps).seed(seed);
+            let found = task.stop_when(|| link.stopped()).run()?;
+            let visible = m.with_role(Role::Visible);
+            visible.map(|l| Ok((l, found.values(&m.members()[l].name, fill)?))).collect::<Result<Vec<_>>>()
+        })?
+    });
     Ok(filled.into_iter().map(|(l, x)| (l, x.into_pyarray(py))).collect())
 }

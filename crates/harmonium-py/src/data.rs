@@ -2,16 +2,21 @@
 
 use crate::error::{refuse, value};
 use crate::machine::Machine;
-use crate::objects::from_python;
+use crate::objects::{from_python, to_python};
+use crate::precision::{Precise, Precision, named};
 use harmonium::io::LayerInfo;
-use harmonium_data::{Dataset, Given, Labels, Overrides, Place, ReadOptions, Schema, Transform, Values};
-use harmonium_table::{Histogram, Visible, schema_from_json, schema_to_json};
-use ndarray::Array2;
+use harmonium_data::{
+    Column, Dataset, Given, Labels, Overrides, Place, ReadOptions, Schema, Transform, Values,
+};
+use harmonium_table::{Visible, schema_from_json, schema_to_json};
+use ndarray::{Array2, ArrayView2};
 use numpy::{IntoPyArray, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::path::PathBuf;
 
 /// Rows of typed columns.
 #[pyclass(frozen, module = "harmonium._core")]
@@ -28,9 +33,9 @@ impl Table {
         self.table.rows()
     }
 
-    /// The columns and the shape of images as JSON.
-    fn schema(&self) -> String {
-        columns(self.table.schema())
+    /// The columns and the shape of images, as a dict.
+    fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        to_python(py, &Described::of(self.table.schema()))
     }
 
     /// One block per kind of column, and per number of categories.
@@ -86,55 +91,84 @@ fn parts(set: Dataset) -> Parts {
 
 fn raise(error: harmonium_data::Error) -> PyErr {
     match error {
-        harmonium_data::Error::Io { .. } => PyOSError::new_err(error.to_string()),
+        // With number and file name, so that it becomes a FileNotFoundError where it is one.
+        harmonium_data::Error::Io { ref place, ref source, .. } => match source.raw_os_error() {
+            Some(number) => PyOSError::new_err((number, source.to_string(), place.to_string())),
+            None => PyOSError::new_err(error.to_string()),
+        },
         other => pyo3::exceptions::PyValueError::new_err(other.to_string()),
     }
 }
 
+/// What is known of columns beforehand: a dict laid out as the TOML of [`Overrides`], or the path of such a file; with the
+/// column that holds the class, and how numbers become bits.
+#[derive(FromPyObject)]
+pub(crate) struct Known<'py>(Bound<'py, PyAny>, Option<String>, Option<String>);
+
+impl Known<'_> {
+    fn overrides(&self) -> PyResult<Overrides> {
+        let Self(said, label, binarize) = self;
+        let mut found = match said.extract::<PathBuf>() {
+            Ok(path) => Overrides::read(&path).map_err(raise)?,
+            Err(_) => {
+                let said: Value = from_python("schema", said)?;
+                Overrides::from_value(said, Place::new("schema")).map_err(raise)?
+            }
+        };
+        if let Some(text) = binarize {
+            found.binarize = Some(text.parse().map_err(|e| value("binarize", e))?);
+        }
+        if let Some(label) = label {
+            found.set_kind(label, harmonium_data::Kind::Label);
+        }
+        Ok(found)
+    }
+}
+
 fn options(
-    overrides: &str,
+    known: &Known<'_>,
     seed: u64,
     header: Option<bool>,
     alphabet: Option<&str>,
     reweight: Option<f64>,
     threads: usize,
 ) -> PyResult<ReadOptions> {
-    let overrides = Overrides::from_toml(overrides, Place::new("schema")).map_err(raise)?;
+    let overrides = known.overrides()?;
     let alphabet = alphabet.map(|letters| letters.parse().map_err(|e| value("alphabet", e)));
     let alphabet = alphabet.transpose()?;
     Ok(ReadOptions { overrides, seed, header, alphabet, reweight, threads, ..ReadOptions::default() })
 }
 
-/// Training, validation and test part of the data of this name; `overrides` is TOML.
+/// Training, validation and test part of the data of this name.
 #[pyfunction]
 pub(crate) fn load_data(
     py: Python<'_>,
     name: &str,
-    overrides: &str,
+    known: Known<'_>,
     seed: u64,
     header: Option<bool>,
     alphabet: Option<&str>,
     reweight: Option<f64>,
     threads: usize,
 ) -> PyResult<Parts> {
-    let options = options(overrides, seed, header, alphabet, reweight, threads)?;
+    let options = options(&known, seed, header, alphabet, reweight, threads)?;
     Ok(parts(py.detach(|| harmonium_data::load(name, &options)).map_err(raise)?))
 }
 
 /// Name, kind where it is known, words where there are some, and values: places of words or numbers, NaN for missing ones.
-type Column<'py> = (String, Option<String>, Option<Vec<String>>, PyReadonlyArray1<'py, f64>);
+type GivenColumn<'py> = (String, Option<String>, Option<Vec<String>>, PyReadonlyArray1<'py, f64>);
 
 /// The table of columns in memory; `place` names it in messages.
 #[pyfunction]
 pub(crate) fn read_columns(
     py: Python<'_>,
-    columns: Vec<Column<'_>>,
+    columns: Vec<GivenColumn<'_>>,
     place: &str,
-    overrides: &str,
+    known: Known<'_>,
     seed: u64,
 ) -> PyResult<Table> {
-    let options = options(overrides, seed, None, None, None, 1)?;
-    let given = |(name, kind, levels, values): Column<'_>| {
+    let options = options(&known, seed, None, None, None, 1)?;
+    let given = |(name, kind, levels, values): GivenColumn<'_>| {
         let kind = kind.map(|k| k.parse().map_err(|e: String| value("kind", e))).transpose()?;
         Ok(Given { name, kind, levels: levels.map(Into::into), values: values.as_array().to_vec() })
     };
@@ -143,48 +177,125 @@ pub(crate) fn read_columns(
     Ok(parts(set).0)
 }
 
-/// All columns and the shape of images as JSON.
-fn columns(schema: &Schema) -> String {
-    let columns = schema.columns.iter().map(|c| {
-        json!({
-            "name": c.name, "kind": c.kind.name(), "categories": c.categories[..],
-            "binarize": c.binarize.map(|b| b.to_string()),
-            "transform": c.transform.map(|t| t.to_string()),
-            "format": Some(&c.format).filter(|f| !f.is_plain()).map(ToString::to_string),
+/// A schema as a dict of Python.
+#[derive(Serialize, Deserialize)]
+struct Described {
+    shape: Option<[usize; 2]>,
+    columns: Vec<DescribedColumn>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct DescribedColumn {
+    name: String,
+    kind: String,
+    categories: Vec<String>,
+    binarize: Option<String>,
+    format: Option<String>,
+    transform: Option<String>,
+}
+
+impl Described {
+    fn of(schema: &Schema) -> Self {
+        let columns = schema.columns.iter().map(|c| DescribedColumn {
+            name: c.name.clone(),
+            kind: c.kind.name().into(),
+            categories: c.categories.to_vec(),
+            binarize: c.binarize.map(|b| b.to_string()),
+            format: Some(&c.format).filter(|f| !f.is_plain()).map(ToString::to_string),
+            transform: c.transform.map(|t| t.to_string()),
+        });
+        Self { shape: schema.shape, columns: columns.collect() }
+    }
+}
+
+impl DescribedColumn {
+    fn column(self) -> Result<Column, String> {
+        let column = Column::new(self.name, self.kind.parse()?);
+        Ok(Column {
+            categories: self.categories.into(),
+            binarize: self.binarize.map(|b| b.parse()).transpose()?,
+            format: self.format.map(|f| f.parse()).transpose()?.unwrap_or_default(),
+            transform: self.transform.map(|t| t.parse()).transpose()?,
+            ..column
         })
-    });
-    json!({"shape": schema.shape, "columns": columns.collect::<Vec<_>>()}).to_string()
+    }
 }
 
-/// A schema as JSON of all its columns in the form that model files keep.
-#[pyfunction]
-pub(crate) fn pack_schema(columns: &str) -> PyResult<String> {
-    Ok(schema_to_json(&schema_from_json(columns).map_err(refuse)?))
+/// The schema that a dict describes.
+fn schema_of(schema: &Bound<'_, PyAny>) -> PyResult<Schema> {
+    let Described { shape, columns } = from_python("schema", schema)?;
+    let columns = columns.into_iter().map(|c| c.column().map_err(|e| value("schema", e)));
+    Ok(Schema { columns: columns.collect::<PyResult<_>>()?, shape })
 }
 
-/// All columns of a schema in the form that model files keep.
+/// A schema (a dict) as a model file keeps it.
 #[pyfunction]
-pub(crate) fn unpack_schema(text: &str) -> PyResult<String> {
-    Ok(columns(&schema_from_json(text).map_err(refuse)?))
+pub(crate) fn pack_schema(schema: &Bound<'_, PyAny>) -> PyResult<String> {
+    Ok(schema_to_json(&schema_of(schema)?))
 }
 
-/// The machine that `config` (a dict of `MachineConfig`) asks for, for the columns of a schema (JSON) whose groups of counts
-/// have these values, each with how often it occurs, by column; or on one visible layer (a dict of its kind and number of units) where there is no schema.
+/// The schema of a model file, as a dict.
 #[pyfunction]
-pub(crate) fn build(
+pub(crate) fn unpack_schema<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
+    to_python(py, &Described::of(&schema_from_json(text).map_err(refuse)?))
+}
+
+/// A schema (a dict) as a file for `harmonium --schema`.
+#[pyfunction]
+pub(crate) fn schema_toml(schema: &Bound<'_, PyAny>) -> PyResult<String> {
+    Ok(schema_of(schema)?.to_toml())
+}
+
+/// The machine that `config` (a dict of `MachineConfig`) asks for on the columns of a schema (a dict), and the schema with a
+/// transform for every real column. `blocks` holds an array for each group of real columns and of counts, NaN where an entry is
+/// missing: their units are chosen by their values.
+#[pyfunction]
+pub(crate) fn build<'py>(
+    py: Python<'py>,
+    config: &Bound<'py, PyDict>,
+    schema: &Bound<'py, PyDict>,
+    blocks: Vec<Option<PyReadonlyArray2<'py, f64>>>,
+) -> PyResult<(Machine, Bound<'py, PyAny>)> {
+    let mut config = from_python("machine", config)?;
+    let rows = blocks.iter().flatten().next().map_or(0, |x| x.as_array().nrows());
+    let mut table = harmonium_data::Table::zeros(schema_of(schema)?.into(), rows);
+    for (block, x) in table.blocks_mut().iter_mut().zip(&blocks) {
+        if let Some(x) = x {
+            put(block, x.as_array());
+        }
+    }
+    let made = py.detach(|| harmonium_table::machine_for(&mut config, &table));
+    let (machine, layout) = made.map_err(refuse)?;
+    Ok((machine.into(), to_python(py, &Described::of(&layout.schema))?))
+}
+
+/// Puts numbers into a block of a table, NaN as missing.
+fn put(block: &mut harmonium_data::Block, x: ArrayView2<'_, f64>) {
+    let dim = x.dim();
+    for ((r, j), &x) in x.indexed_iter() {
+        match &mut block.values {
+            _ if x.is_nan() => {
+                block.missing.get_or_insert_with(|| BitMatrix::zeros(dim.0, dim.1)).set(r, j, true);
+            }
+            Values::Bits(bits) => bits.set(r, j, x == 1.0),
+            Values::Codes(codes) => codes.set(r, j, x as u32),
+            Values::Reals(reals) => reals.set(r, j, x),
+            Values::Singles(reals) => reals.set(r, j, x as f32),
+        }
+    }
+}
+
+/// The machine that `config` asks for on one visible layer (a dict of its kind and number of units).
+#[pyfunction]
+pub(crate) fn build_on_layer(
     config: &Bound<'_, PyDict>,
-    schema: Option<&str>,
-    counts: Vec<Vec<Histogram>>,
-    layer: Option<&Bound<'_, PyDict>>,
+    layer: &Bound<'_, PyDict>,
 ) -> PyResult<Machine> {
     let mut config = from_python("machine", config)?;
-    let schema = schema.map(schema_from_json).transpose().map_err(refuse)?;
-    let layer: Option<LayerInfo> = layer.map(|l| from_python("visible", l)).transpose()?;
-    let made = harmonium_table::join(&mut config, |labels, units| match (&schema, &layer) {
-        (Some(schema), _) => harmonium_table::visible(schema, &counts, labels, units),
-        (None, _) if labels => Err(harmonium_table::Error::NoLabel),
-        (None, Some(l)) => Ok(vec![Visible { name: l.name.clone(), kind: l.kind, units: l.units }]),
-        (None, None) => Ok(vec![]),
+    let LayerInfo { name, kind, units, .. } = from_python("visible", layer)?;
+    let made = harmonium_table::join(&mut config, |labels, _| match labels {
+        true => Err(harmonium_table::Error::NoLabel),
+        false => Ok(vec![Visible { name, kind, units }]),
     });
     Ok(made.map_err(refuse)?.into())
 }
@@ -194,31 +305,40 @@ fn parse_maps(maps: Vec<Option<String>>) -> PyResult<Vec<Option<Transform>>> {
     maps.into_iter().map(|t| t.map(parse).transpose()).collect()
 }
 
-/// The transform of each column of real numbers, NaN where one is missing.
-#[pyfunction]
-pub(crate) fn fit_transforms(x: PyReadonlyArray2<'_, f64>) -> Vec<String> {
-    harmonium_table::fit_transforms(x.as_array()).iter().map(ToString::to_string).collect()
-}
-
 /// The columns as units see them, NaN where they are missing, and of each row the sum of $\ln(dz/dx)$ over what is known.
+type InUnits<'py> = (Bound<'py, PyAny>, Vec<f64>);
+
+/// Columns as the units of a machine of this precision see them.
 #[pyfunction]
 pub(crate) fn to_units<'py>(
     py: Python<'py>,
     maps: Vec<Option<String>>,
     x: PyReadonlyArray2<'py, f64>,
-) -> PyResult<(Bound<'py, PyArray2<f32>>, Vec<f64>)> {
+    dtype: &str,
+) -> PyResult<InUnits<'py>> {
     let (maps, x) = (parse_maps(maps)?, x.as_array());
+    Ok(match named(dtype)? {
+        Precision::Single(()) => in_units::<f32>(py, &maps, x),
+        Precision::Double(()) => in_units::<f64>(py, &maps, x),
+    })
+}
+
+fn in_units<'py, T: Precise>(
+    py: Python<'py>,
+    maps: &[Option<Transform>],
+    x: ArrayView2<'_, f64>,
+) -> InUnits<'py> {
     let z = Array2::from_shape_fn(x.dim(), |(r, j)| match maps[j] {
-        _ if x[[r, j]].is_nan() => f32::NAN,
-        Some(map) => (map.forward(x[[r, j]]) as f32).clamp(f32::MIN, f32::MAX),
-        None => x[[r, j]] as f32,
+        _ if x[[r, j]].is_nan() => T::nan(),
+        Some(map) => T::of(map.forward(x[[r, j]])).max(T::min_value()).min(T::max_value()),
+        None => T::of(x[[r, j]]),
     });
     // As the command line has them: of the numbers that the machine sees.
-    let slope = |(j, &z): (usize, &f32)| {
-        maps[j].filter(|_| !z.is_nan()).map_or(0.0, |map| map.log_slope(map.inverse(f64::from(z))))
+    let slope = |(j, &z): (usize, &T)| {
+        maps[j].filter(|_| !z.is_nan()).map_or(0.0, |map| map.log_slope(map.inverse(z.f64())))
     };
     let slopes = z.rows().into_iter().map(|row| row.iter().enumerate().map(slope).sum()).collect();
-    Ok((z.into_pyarray(py), slopes))
+    (z.into_pyarray(py).into_any(), slopes)
 }
 
 /// The columns in the numbers of the table.

@@ -2,13 +2,14 @@
 
 use crate::machine::Machine;
 use crate::objects::{from_python, to_python};
+use crate::precision::each;
 use crate::rows::Rows;
-use crate::work::{Link, whole};
+use crate::work::{Link, compute};
 use harmonium::evaluate::{self, Estimate, LogZParams};
 use harmonium::partition::Progress;
 use harmonium::tasks::Evaluation;
 use harmonium::train::Floor;
-use harmonium::{Result, Role, States};
+use harmonium::{Real, Result, Role, States};
 use ndarray::Array2;
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray2};
 use pyo3::prelude::*;
@@ -72,9 +73,9 @@ impl LogLikelihood {
     fn verdict(&self) -> String {
         self.found.verdict().to_string()
     }
-    /// Whether the model itself is at fault.
+    /// Whether the verdict is on the model itself, not on the estimate.
     #[getter]
-    fn condemned(&self) -> bool {
+    fn is_bad_model(&self) -> bool {
         self.found.verdict().condemns_model()
     }
     #[getter]
@@ -105,7 +106,7 @@ impl LogLikelihood {
     }
 }
 
-/// Breaks off when the link says so.
+/// An observer that ends a computation when it is to stop.
 pub(crate) fn observer<'a>(link: &'a Link<'a>) -> impl FnMut(Progress) -> ControlFlow<()> + 'a {
     |_| if link.stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
@@ -121,16 +122,19 @@ pub(crate) fn log_z(
     threads: usize,
 ) -> PyResult<LogZ> {
     let params: LogZParams = from_python("log_z", params)?;
-    let estimate = whole(py, threads, |link| {
-        let mut task = machine.inner.log_z().params(params).on_progress(observer(link));
-        if let Some(data) = data {
-            task = task.base(&data.data);
-        }
-        if let Some(seconds) = time_budget {
-            task = task.budget(Duration::from_secs_f64(seconds));
-        }
-        task.run()
-    })?;
+    let estimate = each!(&machine.inner, m => {
+        let data = data.map(|rows| rows.of(m)).transpose()?;
+        compute(py, threads, |link| {
+            let mut task = m.log_z().params(params).on_progress(observer(link));
+            if let Some(data) = data {
+                task = task.base(data);
+            }
+            if let Some(seconds) = time_budget {
+                task = task.budget(Duration::from_secs_f64(seconds));
+            }
+            task.run()
+        })?
+    });
     Ok(LogZ { estimate })
 }
 
@@ -147,19 +151,22 @@ pub(crate) fn log_likelihood(
     threads: usize,
 ) -> PyResult<LogLikelihood> {
     let params: LogZParams = from_python("log_z", params)?;
-    // One that cannot be read is no reason to withhold the likelihood.
+    // The likelihood does not depend on it, so an unreadable entry is ignored.
     let floor: Option<Floor> = floor.and_then(|text| serde_json::from_str(text).ok());
-    let found = whole(py, threads, |link| {
-        let mut task = machine.inner.log_likelihood(&data.data).params(params);
-        task = task.floor(floor.as_ref()).on_progress(observer(link));
-        if let Some(z) = log_z {
-            task = task.log_z(&z.estimate);
-        }
-        if let Some(seconds) = time_budget {
-            task = task.budget(Duration::from_secs_f64(seconds));
-        }
-        task.run()
-    })?;
+    let found = each!(&machine.inner, m => {
+        let data = data.of(m)?;
+        compute(py, threads, |link| {
+            let mut task = m.log_likelihood(data).params(params);
+            task = task.floor(floor.as_ref()).on_progress(observer(link));
+            if let Some(z) = log_z {
+                task = task.log_z(&z.estimate);
+            }
+            if let Some(seconds) = time_budget {
+                task = task.budget(Duration::from_secs_f64(seconds));
+            }
+            task.run()
+        })?
+    });
     Ok(LogLikelihood { found })
 }
 
@@ -170,7 +177,10 @@ pub(crate) fn pseudo_log_likelihood<'py>(
     data: &Rows,
     threads: usize,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-    let x = whole(py, threads, |_| evaluate::pseudo_log_likelihood(&machine.inner, data.states()))?;
+    let x = each!(&machine.inner, m => {
+        let states = data.of(m)?.states();
+        compute(py, threads, |_| evaluate::pseudo_log_likelihood(m, states))?
+    });
     Ok(x.into_pyarray(py))
 }
 
@@ -183,9 +193,11 @@ pub(crate) fn pseudo_log_likelihood_by_flips<'py>(
     seed: u64,
     threads: usize,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-    let by_flips =
-        |_: &Link<'_>| evaluate::pseudo_log_likelihood_by_flips(&machine.inner, data.states(), seed);
-    Ok(whole(py, threads, by_flips)?.into_pyarray(py))
+    let x = each!(&machine.inner, m => {
+        let states = data.of(m)?.states();
+        compute(py, threads, |_| evaluate::pseudo_log_likelihood_by_flips(m, states, seed))?
+    });
+    Ok(x.into_pyarray(py))
 }
 
 /// Whether chains started at data and independently initialised chains agree.
@@ -199,10 +211,12 @@ pub(crate) fn equilibrium(
     seed: u64,
     threads: usize,
 ) -> PyResult<Py<PyAny>> {
-    let found = whole(py, threads, |link| {
-        let mut observer = observer(link);
-        evaluate::equilibrium(&machine.inner, data.states(), chains, sweeps, seed, &mut observer)
-    })?;
+    let found = each!(&machine.inner, m => {
+        let states = data.of(m)?.states();
+        compute(py, threads, |link| {
+            evaluate::equilibrium(m, states, chains, sweeps, seed, &mut observer(link))
+        })?
+    });
     Ok(to_python(py, &found)?.unbind())
 }
 
@@ -215,15 +229,17 @@ pub(crate) fn quality(
     samples: &Rows,
     threads: usize,
 ) -> PyResult<Py<PyAny>> {
-    let machine = &*machine.inner;
-    let (adversarial, moments, duplicates) = whole(py, threads, |_| {
-        let (data, samples) = (data.states(), &visible(machine, samples.states()));
-        Ok((
-            evaluate::adversarial(machine, data, samples)?,
-            evaluate::moments(machine, data, samples, 10_000)?,
-            evaluate::duplicates(machine, data, samples)?,
-        ))
-    })?;
+    let (adversarial, moments, duplicates) = each!(&machine.inner, m => {
+        let (data, samples) = (data.of(m)?.states(), samples.of(m)?.states());
+        compute(py, threads, |_| {
+            let samples = &visible(m, samples);
+            Ok((
+                evaluate::adversarial(m, data, samples)?,
+                evaluate::moments(m, data, samples, 10_000)?,
+                evaluate::duplicates(m, data, samples)?,
+            ))
+        })?
+    });
     let found = PyDict::new(py);
     found.set_item("adversarial", to_python(py, &adversarial)?)?;
     found.set_item("moments", to_python(py, &moments)?)?;
@@ -231,7 +247,7 @@ pub(crate) fn quality(
     Ok(found.into_any().unbind())
 }
 
-fn visible(machine: &harmonium::Machine, states: &States) -> States {
+fn visible<T: Real>(machine: &harmonium::Machine<T>, states: &States<T>) -> States<T> {
     let mut states = states.clone();
     for l in machine.with_role(Role::Hidden) {
         states.take(l);
@@ -249,9 +265,9 @@ pub(crate) fn verify(
     seed: u64,
     threads: usize,
 ) -> PyResult<Py<PyAny>> {
-    let v = whole(py, threads, |link| {
-        evaluate::verify(&machine.inner, chains, sweeps, seed, &mut observer(link))
-    })?;
+    let v = each!(&machine.inner, m => compute(py, threads, |link| {
+        evaluate::verify(m, chains, sweeps, seed, &mut observer(link))
+    })?);
     let found = PyDict::new(py);
     found.set_item("p_value", v.p_value)?;
     found.set_item("partial", v.partial)?;

@@ -1,20 +1,24 @@
-//! `harmonium._core`: the compiled part of the Python package, as thin as it can be.
+//! `harmonium._core`: the compiled part of the Python package, a thin layer over the library.
 //!
 //! Objects are immutable (`Machine`, `Rows`), so that arrays can be views of them and threads can share
-//! them. Settings and results with many fields go as dicts (`objects.rs`). Everything that people see is Python, in `python/harmonium`.
+//! them. Settings and results with many fields go as dicts (`objects.rs`). The public interface is Python, in `python/harmonium`.
 #![forbid(unsafe_code)]
 #![allow(clippy::too_many_arguments)] // Arguments of Python functions have names.
 #![allow(missing_docs)] // The documentation is python/harmonium/_core.pyi.
 
 mod chains;
+mod checkpoint;
 mod data;
 mod error;
 mod evaluate;
 mod machine;
 mod objects;
+mod own_parts;
 mod pieces;
+mod precision;
 mod rows;
 mod train;
+mod watch;
 mod work;
 
 use pyo3::prelude::*;
@@ -26,7 +30,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<machine::View>()?;
     m.add_class::<rows::Rows>()?;
     m.add_class::<chains::Chains>()?;
-    m.add_class::<train::Checkpoint>()?;
+    m.add_class::<checkpoint::Checkpoint>()?;
     m.add_class::<evaluate::LogZ>()?;
     m.add_class::<evaluate::LogLikelihood>()?;
     m.add_class::<data::Table>()?;
@@ -35,8 +39,9 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(data::read_columns, m)?)?;
     m.add_function(wrap_pyfunction!(data::pack_schema, m)?)?;
     m.add_function(wrap_pyfunction!(data::unpack_schema, m)?)?;
+    m.add_function(wrap_pyfunction!(data::schema_toml, m)?)?;
     m.add_function(wrap_pyfunction!(data::build, m)?)?;
-    m.add_function(wrap_pyfunction!(data::fit_transforms, m)?)?;
+    m.add_function(wrap_pyfunction!(data::build_on_layer, m)?)?;
     m.add_function(wrap_pyfunction!(data::to_units, m)?)?;
     m.add_function(wrap_pyfunction!(data::from_units, m)?)?;
     m.add_function(wrap_pyfunction!(chains::sample, m)?)?;

@@ -1,9 +1,9 @@
-//! Batches in the making: arrays that follow each other, checked and turned into states of a layer; bits that are drawn.
+//! Assembles batches: arrays that follow each other are checked and turned into states of a layer; bits may be drawn.
 
 use crate::error::{raise, value};
 use harmonium::sample::purpose;
 use harmonium::units::Form;
-use harmonium::{Batch, Bits, Key, Layer, binary};
+use harmonium::{Batch, Bits, Key, Layer, Real, binary};
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
 use numpy::PyReadonlyArray2;
 use pyo3::prelude::*;
@@ -12,9 +12,9 @@ use pyo3::types::PyAny;
 /// Rows that are converted at a time, so that a large array of small numbers never becomes a large array of large ones.
 const CHUNK: usize = 1024;
 
-/// A batch in the making.
-pub(crate) struct Pieces<'a> {
-    layer: &'a Layer,
+/// A batch that is being assembled.
+pub(crate) struct Pieces<'a, T: Real> {
+    layer: &'a Layer<T>,
     name: &'a str,
     known: Option<&'a Bits>,
     /// Whether values between 0 and 1 may stand for bits.
@@ -22,11 +22,11 @@ pub(crate) struct Pieces<'a> {
     rows: usize,
     words: Vec<u64>,
     codes: Vec<u32>,
-    reals: Vec<f32>,
+    reals: Vec<T>,
 }
 
-impl<'a> Pieces<'a> {
-    pub(crate) fn new(layer: &'a Layer, name: &'a str, known: Option<&'a Bits>, soft: bool) -> Self {
+impl<'a, T: Real> Pieces<'a, T> {
+    pub(crate) fn new(layer: &'a Layer<T>, name: &'a str, known: Option<&'a Bits>, soft: bool) -> Self {
         let soft = soft && layer.kind().takes_soft_data();
         Self { layer, name, known, soft, rows: 0, words: vec![], codes: vec![], reals: vec![] }
     }
@@ -84,18 +84,18 @@ impl<'a> Pieces<'a> {
     ) -> Option<(usize, usize, f64)> {
         let n = self.layer.len();
         for words in std::mem::take(&mut self.words).chunks_exact(n.div_ceil(64).max(1)) {
-            self.reals.extend((0..n).map(|j| (words[j / 64] >> (j % 64) & 1) as f32));
+            self.reals.extend((0..n).map(|j| T::of((words[j / 64] >> (j % 64) & 1) as f64)));
         }
         self.reals.reserve(x.len());
         for row in x.rows() {
             let from = self.reals.len();
-            self.reals.extend(row.iter().map(|&x| number(x) as f32));
+            self.reals.extend(row.iter().map(|&x| T::of(number(x))));
             // In the array's own precision: what is rounded to 1 may have been more.
             let inside = row.iter().fold(true, |all, &x| all & (0.0..=1.0).contains(&number(x)));
             if !inside || self.known.is_some() {
                 for (j, &x) in row.iter().enumerate() {
                     if !self.is_known(self.rows, j) {
-                        self.reals[from + j] = 0.0;
+                        self.reals[from + j] = T::zero();
                     } else if !(0.0..=1.0).contains(&number(x)) {
                         return Some((self.rows, j, number(x)));
                     }
@@ -151,7 +151,7 @@ impl<'a> Pieces<'a> {
             for ((r, j), x) in values.indexed_iter_mut() {
                 let row = self.rows + r;
                 if !self.is_known(row, j) {
-                    // Whatever stands there does not matter, but must be a state.
+                    // The value of a missing entry is not used, but must be a state.
                     *x = kind.placeholder();
                 } else if !domain.contains(*x) {
                     return refused(row, j, *x, &kind.allowed());
@@ -167,7 +167,7 @@ impl<'a> Pieces<'a> {
         Ok(())
     }
 
-    pub(crate) fn finish(self) -> PyResult<Batch<f32>> {
+    pub(crate) fn finish(self) -> PyResult<Batch<T>> {
         let shape = (self.rows, self.layer.len());
         let wrong = |e: ndarray::ShapeError| value(self.name, e);
         Ok(match self.layer.zeros(0) {

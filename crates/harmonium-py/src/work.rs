@@ -6,13 +6,19 @@
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
+use std::cell::Cell;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::time::Duration;
 
-/// How often signals are looked for.
-const LISTEN: Duration = Duration::from_millis(50);
+/// Time between two checks for signals.
+const SIGNALS_EVERY: Duration = Duration::from_millis(50);
+
+thread_local! {
+    /// How many computations this thread waits for: those that a callback begins run while another waits for the callback.
+    static DEPTH: Cell<usize> = const { Cell::new(0) };
+}
 
 type Call = Box<dyn FnOnce(Python<'_>) -> PyResult<()> + Send>;
 
@@ -50,7 +56,7 @@ pub(crate) fn run<R: Send>(
     let stop = AtomicBool::new(false);
     let (mut result, mut raised) = (None, None);
     py.detach(|| {
-        let (calls, heard) = mpsc::channel::<Call>();
+        let (calls, received) = mpsc::channel::<Call>();
         let link = Link { stop: &stop, calls };
         pool.in_place_scope(|scope| {
             let slot = &mut result;
@@ -60,8 +66,13 @@ pub(crate) fn run<R: Send>(
                 *slot = Some(job(&link));
             });
             loop {
-                let outcome = match heard.recv_timeout(LISTEN) {
-                    Ok(call) => Python::attach(call),
+                let outcome = match received.recv_timeout(SIGNALS_EVERY) {
+                    Ok(call) => {
+                        DEPTH.set(DEPTH.get() + 1);
+                        let outcome = Python::attach(call);
+                        DEPTH.set(DEPTH.get() - 1);
+                        outcome
+                    }
                     Err(RecvTimeoutError::Timeout) => Python::attach(|py| py.check_signals()),
                     Err(RecvTimeoutError::Disconnected) => break,
                 };
@@ -76,8 +87,8 @@ pub(crate) fn run<R: Send>(
     Ok((result, raised))
 }
 
-/// [`run`] for computations of which nothing is left when they are stopped.
-pub(crate) fn whole<R: Send>(
+/// [`run`] for computations that are of no use when they were stopped early.
+pub(crate) fn compute<R: Send>(
     py: Python<'_>,
     threads: usize,
     job: impl FnOnce(&Link<'_>) -> harmonium::Result<R> + Send,
@@ -91,17 +102,19 @@ pub(crate) fn whole<R: Send>(
 /// A pool of this size, made when it is first wanted and kept.
 ///
 /// rayon's own pool is never used: its threads do not survive a fork, and a child would wait for them forever. Hence
-/// pools belong to a process. Calls from several Python threads share a pool, so that they do not ask for more cores.
+/// pools belong to a process. Calls from several Python threads share a pool, so that they do not ask for more cores. What a
+/// callback computes has a pool of its own: a thread of the outer one waits for the callback, and may be its only one.
 fn pool(threads: usize) -> PyResult<&'static ThreadPool> {
-    static POOLS: Mutex<Vec<(u32, usize, &'static ThreadPool)>> = Mutex::new(Vec::new());
+    type Size = (u32, usize, usize);
+    static POOLS: Mutex<Vec<(Size, &'static ThreadPool)>> = Mutex::new(Vec::new());
     let mut pools = POOLS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    let process = std::process::id();
-    if let Some(known) = pools.iter().find(|p| (p.0, p.1) == (process, threads)) {
-        return Ok(known.2);
+    let size = (std::process::id(), threads, DEPTH.get());
+    if let Some(known) = pools.iter().find(|p| p.0 == size) {
+        return Ok(known.1);
     }
     let built = ThreadPoolBuilder::new().num_threads(threads).build();
     let pool: &'static ThreadPool =
         Box::leak(Box::new(built.map_err(|e| crate::error::value("threads", e))?));
-    pools.push((process, threads, pool));
+    pools.push((size, pool));
     Ok(pool)
 }

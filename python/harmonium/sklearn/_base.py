@@ -40,7 +40,7 @@ def _merged(
     whole = np.ascontiguousarray((X if y is None else np.column_stack([X, y])) + 0.0).view(np.uint64)
     _, first, which = np.unique(_hashes(whole), return_index=True, return_inverse=True)
     which = which.ravel()
-    # Two different rows have one hash as good as never.
+    # Different rows almost never have the same hash.
     if any(not np.array_equal(whole[first[which[part]]], whole[part]) for part in gen_batches(len(whole), 1024)):
         _, first, which = np.unique(whole, axis=0, return_index=True, return_inverse=True)
         which = which.ravel()
@@ -126,7 +126,7 @@ class MachineEstimator(BaseEstimator):  # type: ignore[misc]
 
     @property
     def _words(self) -> bool:
-        """Whether the fit has seen words."""
+        """Whether some column of the training rows held words."""
         return self._reading is not None and any(levels is not None for levels in self._reading.levels)
 
     def _of_columns(self, X: Any, found: list[_frames.Typed], reset: bool) -> Floats:
@@ -188,40 +188,40 @@ class MachineEstimator(BaseEstimator):  # type: ignore[misc]
         return Machine.mixed(visible, _units.units(self.hidden, self.n_components))
 
     def _prepare(self, machine: Machine, data: Mapping[str, Floats], weights: Floats, seed: int) -> None:
-        """Whatever comes before training."""
+        """Changes the machine before training; does nothing by default."""
 
-    def _least(self, machine: Machine) -> int:
-        """Updates after which tables of some hundred rows are learnt."""
+    def _fewest_updates(self, machine: Machine) -> int:
+        """Updates that a table of some hundred rows needs."""
         return 300
 
     def _updates(self, machine: Machine, weights: Floats) -> int:
-        """Ten passes over the rows, and not less than what a small table takes."""
+        """Ten passes over the rows, and not less than a small table needs."""
         if not isinstance(self.n_updates, str):
             return int(self.n_updates)
-        return max(self._least(machine), int(np.ceil(10 * len(weights) / self.batch_size)))
+        return max(self._fewest_updates(machine), int(np.ceil(10 * len(weights) / self.batch_size)))
 
     def _defaults(self, weights: Floats) -> dict[str, Any]:
         """Settings of training that ``train_params`` may change."""
         return {}
 
-    def _ask(self, X: Any, question: Callable[[Machine, Any], npt.NDArray[Any]]) -> npt.NDArray[Any]:
-        """What the machine says of new rows.
+    def _apply(self, X: Any, function: Callable[[Machine, Any], npt.NDArray[Any]]) -> npt.NDArray[Any]:
+        """``function`` of the machine and new rows.
 
-        Rows with a value that training did not have ask a machine that has one more state for it (:func:`widened`).
+        Rows with a value that training did not have get a machine with one more state for it (:func:`widened`).
         """
         check_is_fitted(self)
-        rows, strange = self._columns.encode(self._check(X, reset=False))
-        odd = np.any([entries.any(axis=1) for entries in strange.values()], axis=0)
-        if not odd.any():
-            return question(self.machine_, rows)
+        rows, new_values = self._columns.encode(self._check(X, reset=False))
+        unseen = np.any([entries.any(axis=1) for entries in new_values.values()], axis=0)
+        if not unseen.any():
+            return function(self.machine_, rows)
         if self._wide is None:
             self._wide = widened(self.machine_, self._columns)
-        part = encode(self._columns, {k: x[odd] for k, x in rows.items()}, {k: x[odd] for k, x in strange.items()})
-        told = question(self._wide, part)
-        out = np.empty((len(odd), *told.shape[1:]), dtype=told.dtype)
-        out[odd] = told
-        if not odd.all():
-            out[~odd] = question(self.machine_, {k: x[~odd] for k, x in rows.items()})
+        part = encode(self._columns, {k: x[unseen] for k, x in rows.items()}, {k: x[unseen] for k, x in new_values.items()})
+        found = function(self._wide, part)
+        out = np.empty((len(unseen), *found.shape[1:]), dtype=found.dtype)
+        out[unseen] = found
+        if not unseen.all():
+            out[~unseen] = function(self.machine_, {k: x[~unseen] for k, x in rows.items()})
         return out
 
     def __sklearn_tags__(self) -> Any:

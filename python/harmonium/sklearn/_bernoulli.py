@@ -1,4 +1,4 @@
-"""A drop-in for scikit-learn's ``BernoulliRBM``."""
+"""A drop-in replacement for scikit-learn's ``BernoulliRBM``."""
 
 from __future__ import annotations
 
@@ -150,25 +150,25 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         some = rows.select(list(range(0, len(rows), -(-len(rows) // _REPORTED)))) if self.verbose else rows
         report = self._reporter()
 
-        def notice(event: dict[str, Any], machine: Machine) -> None:
+        def on_event(event: dict[str, Any], machine: Machine) -> None:
             if event["event"] == "updated":
                 # The same unit of each row every time: lines differ by what was learnt.
                 found = _core.pseudo_log_likelihood_by_flips(machine._core, some, 0, resolve(None))
                 report(event["update"] // per_pass, float(found.mean()))
 
         run = machine._bare_run(
-            rows, notice if self.verbose else None, per_pass, estimator="pcd", sweeps=1, chains=self.batch_size,
+            rows, on_event if self.verbose else None, per_pass, estimator="pcd", sweeps=1, chains=self.batch_size,
             batch=self.batch_size, updates=self.n_iter * per_pass, learning_rate=self.learning_rate,
             schedule="constant", form="plain", init="keep", average=0, evaluate_every=0,
             seed=seed_of(self.random_state_),
         )  # fmt: skip
-        self._take(machine, X.dtype)
+        self._copy_from(machine, X.dtype)
         chains = run.checkpoint._core.chains(machine._core)
         assert chains is not None
         self.h_samples_ = chains.values(1).astype(X.dtype)
 
-    def _take(self, machine: Machine, dtype: npt.DTypeLike) -> None:
-        """The parameters of a machine."""
+    def _copy_from(self, machine: Machine, dtype: npt.DTypeLike) -> None:
+        """Takes the parameters of a machine over."""
         self.components_ = np.ascontiguousarray(machine.weights().T.astype(dtype))
         self.intercept_hidden_ = machine.params("h")["theta"].astype(dtype)
         self.intercept_visible_ = machine.params("v")["theta"].astype(dtype)
@@ -183,9 +183,9 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             for rows in gen_batches(X.shape[0], self.batch_size):
                 learner.update(_dense(X[order[rows]]), self.learning_rate, rng)
             if self.verbose:
-                learner.give(self)
+                learner.write_to(self)
                 report(iteration, self._by_flips(some))
-        learner.give(self)
+        learner.write_to(self)
 
     def _reporter(self) -> Callable[[int, float], None]:
         """Prints the line that scikit-learn prints after each pass."""
@@ -211,7 +211,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         learner = _Learner(self)
         for rows in gen_batches(X.shape[0], self.batch_size):
             learner.update(_dense(X[rows]), self.learning_rate, rng)
-        learner.give(self)
+        learner.write_to(self)
         return self
 
     # The conditional distributions.
@@ -350,7 +350,7 @@ class _Learner:
         self.visible += data * v.sum(axis=0) - model * free.sum(axis=0)
         self.chains = _draw(mean, rng)
 
-    def give(self, model: BernoulliRBM) -> None:
+    def write_to(self, model: BernoulliRBM) -> None:
         """Copies what was learnt into the model."""
         dtype = model.components_.dtype
         model.components_ = self.w.astype(dtype)

@@ -65,7 +65,7 @@ class RBMClassifier(ClassifierMixin, MachineEstimator):  # type: ignore[misc]
 
     def predict_proba(self, X: Any) -> Floats:
         """p(class | row), exactly, a column for each class."""
-        return self._ask(X, lambda machine, rows: machine.predict_proba(rows))
+        return self._apply(X, lambda machine, rows: machine.predict_proba(rows))
 
     def predict_log_proba(self, X: Any) -> Floats:
         """Logarithms of :meth:`predict_proba`."""

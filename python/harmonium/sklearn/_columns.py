@@ -44,17 +44,17 @@ class Group:
         Those, too, are NaN.
         """
         part = X[:, self.columns]
-        strange = np.zeros(part.shape, dtype=bool)
+        unseen = np.zeros(part.shape, dtype=bool)
         if self.values is None:
             self._check(part)
-            return np.asarray((part - self.shift) / self.scale), strange
+            return np.asarray((part - self.shift) / self.scale), unseen
         out = np.full(part.shape, np.nan)
         for j, values in enumerate(self.values):
             known = ~np.isnan(part[:, j])
             codes = np.searchsorted(values, part[known, j]).clip(max=len(values) - 1)
-            strange[known, j] = values[codes] != part[known, j]
-            out[known, j] = np.where(strange[known, j], np.nan, codes if self.layer.kind == "potts" else values[codes])
-        return out, strange
+            unseen[known, j] = values[codes] != part[known, j]
+            out[known, j] = np.where(unseen[known, j], np.nan, codes if self.layer.kind == "potts" else values[codes])
+        return out, unseen
 
     def _check(self, part: Floats) -> None:
         kind = self.layer.kind
@@ -87,7 +87,7 @@ class Columns:
     @classmethod
     def of(cls, X: Floats, units: Units, weights: Floats, names: Any = None, reading: Reading | None = None) -> Columns:
         """Layers for the columns of ``X``, in which NaN is missing; rows count as much as their weights say."""
-        called = list(range(X.shape[1])) if names is None else [str(name) for name in names]
+        titles = list(range(X.shape[1])) if names is None else [str(name) for name in names]
         levels = [None] * X.shape[1] if reading is None else list(reading.levels)
         kinds = _kinds(units, X, names, reading)
         groups = []
@@ -96,9 +96,9 @@ class Columns:
             if kind == "ignore":
                 continue
             if kind == "potts":
-                groups += _categorical(X, columns, weights, called, levels)
+                groups += _categorical(X, columns, weights, titles, levels)
             else:
-                groups.append(_numeric(X, columns, kind, weights, called))
+                groups.append(_numeric(X, columns, kind, weights, titles))
         if not groups:
             raise ValueError("X: no column is left: words that differ from row to row say nothing")
         return cls(groups, X.shape[1], float(weights.sum()))
@@ -116,7 +116,7 @@ class Columns:
     def encode(self, X: Floats) -> tuple[dict[str, Floats], dict[str, Bools]]:
         """Data for the layers, and which entries have values that training did not have."""
         found = {group.name: group.encode(X) for group in self.groups}
-        return {name: x for name, (x, _) in found.items()}, {name: strange for name, (_, strange) in found.items()}
+        return {name: x for name, (x, _) in found.items()}, {name: unseen for name, (_, unseen) in found.items()}
 
     def decode(self, rows: Any) -> Floats:
         """Columns from the values of the layers; NaN in those that are ignored."""
@@ -162,9 +162,9 @@ def _kind(j: int, kind: str, x: Floats, reading: Reading | None) -> str:
     return kind
 
 
-def _numeric(X: Floats, columns: npt.NDArray[np.intp], kind: str, weights: Floats, called: list[Any]) -> Group:
+def _numeric(X: Floats, columns: npt.NDArray[np.intp], kind: str, weights: Floats, titles: list[Any]) -> Group:
     shift, scale = np.zeros(len(columns)), np.ones(len(columns))
-    names = [called[j] for j in columns]
+    names = [titles[j] for j in columns]
     layer = Layer(len(columns), kind)
     if kind in _STATES:
         values = [np.array(_STATES[kind])] * len(columns)
@@ -194,7 +194,7 @@ def _shares(x: Floats, values: Floats, weights: Floats) -> Floats:
 
 
 def _categorical(
-    X: Floats, columns: npt.NDArray[np.intp], weights: Floats, called: list[Any], levels: list[Any]
+    X: Floats, columns: npt.NDArray[np.intp], weights: Floats, titles: list[Any], levels: list[Any]
 ) -> list[Group]:
     """A layer for each number of categories; levels of a type are there whether or not a row has them."""
     values = {}
@@ -202,7 +202,7 @@ def _categorical(
         words = levels[j]
         values[j] = np.unique(X[~np.isnan(X[:, j]), j]) if words is None else np.arange(len(words), dtype=np.float64)
         if len(values[j]) == 0:
-            raise ValueError(f"X: column {called[j]!r} has no known value")
+            raise ValueError(f"X: column {titles[j]!r} has no known value")
     groups = []
     for q in sorted({max(2, len(v)) for v in values.values()}):
         mine = [j for j in values if max(2, len(values[j])) == q]
@@ -211,7 +211,7 @@ def _categorical(
         shares = [_shares(X[:, j], values[j], weights) for j in mine]
         groups.append(
             Group(
-                f"potts{q}", Layer(len(mine), "potts", q), np.array(mine, dtype=np.intp), [called[j] for j in mine],
+                f"potts{q}", Layer(len(mine), "potts", q), np.array(mine, dtype=np.intp), [titles[j] for j in mine],
                 blank, blank + 1.0, found, shares,
             )  # fmt: skip
         )

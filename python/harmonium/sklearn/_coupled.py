@@ -20,7 +20,7 @@ _PAIR = ("gaussian", "gaussian")
 
 
 class CoupledEstimator(MachineEstimator):
-    """A machine whose real columns are a normal distribution where the hidden units say nothing.
+    """A machine whose real columns are normally distributed given the hidden units.
 
     p(class | columns) does not depend on couplings among columns, so that the classifier is none of these.
     """
@@ -60,15 +60,15 @@ class CoupledEstimator(MachineEstimator):
         layers = {x.name: (x.role, Layer(x.n, x.kind, x.states)) for x in machine.layers.values()}
         return Machine(layers, [*machine.couplings, _PAIR])
 
-    def _least(self, machine: Machine) -> int:
+    def _fewest_updates(self, machine: Machine) -> int:
         # Without the normal distribution to start from, the hidden units have all of it to learn.
-        return super()._least(machine) if _PAIR in machine.couplings else 1000
+        return super()._fewest_updates(machine) if _PAIR in machine.couplings else 1000
 
     def _prepare(self, machine: Machine, data: Mapping[str, Floats], weights: Floats, seed: int) -> None:
         """With gaps the normal distribution is that which EM finds; whole rows are where training itself starts."""
         if _PAIR not in machine.couplings or not np.isnan(data["gaussian"]).any():
             return
-        # All else starts from the data as ever, which an update that changes nothing does.
+        # The other parameters start from the data: an update with a negligible rate initialises them.
         machine.train(
             data, sample_weight=weights, missing=True, init={"name": "data", "std": 0.01}, estimator="pcd", updates=1,
             learning_rate=1e-12, average=0, evaluate_every=0, seed=seed, progress=False,

@@ -92,21 +92,21 @@ class RBMOutlierDetector(OutlierMixin, CoupledEstimator):  # type: ignore[misc]
         order = np.argsort(scores)
         scores, below = scores[order], np.cumsum(weights[order]) / weights.sum()
         if isinstance(self.contamination, str):
-            self.offset_ = max(self._rare(), _far_out(scores, below))
+            self.offset_ = max(self._sample_quantile(), _quartile_fence(scores, below))
         else:
             # The first row that is no outlier any more: the weight up to it, its own included, is more than the part beyond.
             beyond = self.contamination + 1e-12 > below
             self.offset_ = float(scores[min(int(beyond.sum()), len(scores) - 1)])
         return self
 
-    def _rare(self) -> float:
+    def _sample_quantile(self) -> float:
         """The score that one in a hundred samples of the machine falls below."""
         drawn = self.machine_.sample(_SAMPLES, sweeps=_SWEEPS, seed=seed_of(check_random_state(self.random_state)))
         return float(np.quantile(-self.machine_.free_energy(drawn), _RARE))
 
     def score_samples(self, X: Any) -> Floats:
         """-F(v) = ln p(v) + ln Z of each row: the lower, the stranger."""
-        return self._ask(X, lambda machine, rows: -machine.free_energy(rows))
+        return self._apply(X, lambda machine, rows: -machine.free_energy(rows))
 
     def decision_function(self, X: Any) -> Floats:
         """:meth:`score_samples` above the threshold: negative for outliers."""
@@ -117,7 +117,7 @@ class RBMOutlierDetector(OutlierMixin, CoupledEstimator):  # type: ignore[misc]
         return np.where(self.decision_function(X) < 0, -1, 1)
 
 
-def _far_out(scores: Floats, below: Floats) -> float:
+def _quartile_fence(scores: Floats, below: Floats) -> float:
     """The lower quartile of sorted scores less three times the distance of the quartiles."""
     low, high = (float(scores[int(np.searchsorted(below, part - 1e-12))]) for part in (0.25, 0.75))
     return low - 3.0 * (high - low)

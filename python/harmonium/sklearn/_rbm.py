@@ -74,11 +74,11 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CoupledEstimator): 
 
     def transform(self, X: Any) -> npt.NDArray[np.float64]:
         """Means of the hidden units given each row."""
-        return self._ask(X, lambda machine, rows: machine.transform(rows)).astype(np.float64)
+        return self._apply(X, lambda machine, rows: machine.transform(rows)).astype(np.float64)
 
     def score_samples(self, X: Any) -> Floats:
         """Pseudo-log-likelihood of each row: the sum over columns of ln p(column | all others), exactly."""
-        return self._ask(X, lambda machine, rows: machine.pseudo_log_likelihood(rows)) - self._columns.log_scale
+        return self._apply(X, lambda machine, rows: machine.pseudo_log_likelihood(rows)) - self._columns.log_scale
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean of :meth:`score_samples`, for model selection."""
@@ -86,7 +86,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CoupledEstimator): 
 
     def free_energy(self, X: Any) -> Floats:
         """F(v) of each row: -ln p(v) up to one constant, that of the machine."""
-        return self._ask(X, lambda machine, rows: machine.free_energy(rows))
+        return self._apply(X, lambda machine, rows: machine.free_energy(rows))
 
     def log_likelihood(self, X: Any, **settings: Any) -> LogLikelihood:
         """ln p of the machine's units with interval and verdict: :meth:`harmonium.Machine.log_likelihood`.
@@ -94,10 +94,10 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CoupledEstimator): 
         Densities of real columns are those of the standardised ones.
         """
         check_is_fitted(self)
-        rows, strange = self._columns.encode(self._check(X, reset=False))
+        rows, unseen = self._columns.encode(self._check(X, reset=False))
         for group in self._columns.groups:
-            if strange[group.name].any():
-                row, j = np.argwhere(strange[group.name])[0]
+            if unseen[group.name].any():
+                row, j = np.argwhere(unseen[group.name])[0]
                 raise ValueError(f"X: row {row}, column {group.names[j]!r}: a value that training did not have")
         return self.machine_.log_likelihood(rows, **settings)
 

@@ -15,7 +15,7 @@ from .._inputs import is_sparse
 from .._table import Column
 
 Floats = npt.NDArray[np.float64]
-Memory = _frames.Memory
+TypeInfo = _frames.TypeInfo
 
 
 def typed(X: Any, words: bool) -> list[_frames.Typed] | None:
@@ -25,7 +25,7 @@ def typed(X: Any, words: bool) -> list[_frames.Typed] | None:
     """
     if _frames.library(X) is not None:
         found = _frames.columns(X)
-        plain = all(c.memory["what"] == "number" for c in found) and _frames.library(X) != "pyarrow"
+        plain = all(c.types["what"] == "number" for c in found) and _frames.library(X) != "pyarrow"
         return None if plain and not words else found
     array = objects(X)
     if array is None and words and not is_sparse(X):
@@ -66,15 +66,15 @@ class Reading:
     levels: tuple[tuple[str, ...] | None, ...]
     #: Columns of words that differ from row to row, which say nothing.
     ignored: tuple[bool, ...]
-    memory: Memory
+    types: TypeInfo
 
     @classmethod
     def of(cls, X: Any, found: Sequence[_frames.Typed]) -> Reading:
         """From the columns of the fit."""
         frame = _frames.library(X) is not None
         names = tuple(c.name if frame else int(c.name) for c in found)
-        ignored = tuple(c.levels is not None and _differ(c) for c in found)
-        return cls(names, tuple(c.levels for c in found), ignored, _frames.memory(X, found))
+        ignored = tuple(c.levels is not None and _mostly_distinct(c) for c in found)
+        return cls(names, tuple(c.levels for c in found), ignored, _frames.types_of(X, found))
 
     def matrix(self, found: Sequence[_frames.Typed]) -> Floats:
         """Numbers and places of words, NaN where missing; a word that the fit did not have is the place after the last."""
@@ -83,7 +83,7 @@ class Reading:
     def _column(self, j: int, c: _frames.Typed) -> Floats:
         levels = self.levels[j]
         if levels is None:
-            if c.levels is not None and c.memory["what"] != "bool":
+            if c.levels is not None and c.types["what"] != "bool":
                 word = next(iter(c.levels), "")
                 raise ValueError(f"X: column {self.names[j]!r} held numbers in fit, now it holds words such as {word!r}")
             return c.values
@@ -104,9 +104,9 @@ class Reading:
 
     def rows(self, matrix: Floats) -> Any:
         """A frame, or an array of objects, of values as :meth:`matrix` has them."""
-        if self.memory["library"] is not None:
+        if self.types["library"] is not None:
             used = {str(n): (self.column(j), matrix[:, j]) for j, n in enumerate(self.names) if not self.ignored[j]}
-            return _back.frame(self.memory, used)
+            return _back.frame(self.types, used)
         out = np.empty(matrix.shape, dtype=object)
         for j in np.flatnonzero(~np.array(self.ignored)).tolist():
             out[:, j] = self._objects(j, matrix[:, j])
@@ -114,9 +114,9 @@ class Reading:
 
     def _objects(self, j: int, x: Floats) -> list[Any]:
         """Values of a column as those of an array of objects."""
-        mem = self.memory["columns"][str(j)]
-        made = _back.raw(self.column(j), x, mem)
-        return made.astype("datetime64[D]").tolist() if mem.get("object") == "date" else made.tolist()  # type: ignore[no-any-return]
+        info = self.types["columns"][str(j)]
+        made = _back.raw(self.column(j), x, info)
+        return made.astype("datetime64[D]").tolist() if info.get("object") == "date" else made.tolist()  # type: ignore[no-any-return]
 
     def fill(self, X: Any, matrix: Floats, gaps: npt.NDArray[np.bool_]) -> Any:
         """``X`` with its gaps filled."""
@@ -125,7 +125,7 @@ class Reading:
                 name: (self.column(j), matrix[:, j], ~gaps[:, j])
                 for j, name in enumerate(_frames.names(X)) if not self.ignored[j]
             }  # fmt: skip
-            return _back.fill(X, self.memory, values)
+            return _back.fill(X, self.types, values)
         found = objects(X)
         out = np.array(X, dtype=object) if found is None else found
         for j in np.flatnonzero(gaps.any(axis=0) & ~np.array(self.ignored)).tolist():
@@ -133,9 +133,9 @@ class Reading:
         return out
 
 
-def _differ(column: _frames.Typed) -> bool:
+def _mostly_distinct(column: _frames.Typed) -> bool:
     """Whether words differ from row to row, as names and comments do."""
-    if column.memory["what"] != "words" or column.levels is None:
+    if column.types["what"] != "words" or column.levels is None:
         return False
     n, entries = len(column.levels), int((~np.isnan(column.values)).sum())
     return n > _frames._MOST_WORDS or (entries >= 10 and 2 * n > entries)

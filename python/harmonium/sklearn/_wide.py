@@ -39,13 +39,13 @@ def widened(machine: Machine, columns: Columns) -> Machine:
     return wide
 
 
-def encode(columns: Columns, rows: dict[str, Floats], strange: dict[str, Bools]) -> dict[str, Floats]:
+def encode(columns: Columns, rows: dict[str, Floats], unseen: dict[str, Bools]) -> dict[str, Floats]:
     """Rows of the machine as rows of the wide one."""
     out = dict(rows)
     for group in columns.groups:
         if group.values is not None:
             x = np.maximum(rows[group.name], 0.0) if group.layer.kind == "spin" else rows[group.name]
-            out[group.name] = np.where(strange[group.name], float(_states(group)), x)
+            out[group.name] = np.where(unseen[group.name], float(_states(group)), x)
     return out
 
 

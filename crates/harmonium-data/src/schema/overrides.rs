@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use super::pattern::Pattern;
 use crate::{Binarize, CellFormat, Error, Kind, Place, Result};
@@ -83,10 +83,22 @@ impl Overrides {
 
     /// Reads TOML; `place` names it in messages.
     pub fn from_toml(text: &str, place: Place) -> Result<Self> {
+        let document = toml::from_str(text);
+        Self::from_document(
+            document.map_err(|e: toml::de::Error| e.to_string().trim_end().to_owned()),
+            place,
+        )
+    }
+
+    /// Takes what the TOML would say from any form that serde reads, such as the objects of another language.
+    pub fn from_value<'de, D: Deserializer<'de>>(value: D, place: Place) -> Result<Self> {
+        Self::from_document(Document::deserialize(value).map_err(|e| e.to_string()), place)
+    }
+
+    fn from_document(document: Result<Document, String>, place: Place) -> Result<Self> {
         const HINT: &str = "see the schema format in the documentation of `Overrides`";
         let bad = |what: String| Error::schema(&place, what, HINT);
-        let document: Document =
-            toml::from_str(text).map_err(|e| bad(e.to_string().trim_end().to_owned()))?;
+        let document = document.map_err(&bad)?;
         let mut overrides = Self {
             default: document.default.map(|word| word.parse()).transpose().map_err(&bad)?,
             binarize: binarize(document.binarize).map_err(&bad)?,

@@ -4,7 +4,7 @@ use super::IntoData;
 use crate::estimate::{Estimator, NegativePhase};
 use crate::train::{
     Control, Data, Event, Floor, Gradient, Hooks, Observer, Reduce, Regulariser, StepRule, StopReason,
-    TrainParams, TrainPlan, Trainer, settings, starts_from_levels, trainer,
+    TrainParams, TrainPlan, Trainer, starts_from_levels, trainer,
 };
 use crate::{Archive, Error, Machine, Real, Result};
 use std::borrow::Cow;
@@ -216,7 +216,7 @@ impl<'a, T: Real> Train<'a, T> {
     /// # Errors
     /// Rows or settings that do not fit the machine; errors of sampling or of an observer.
     pub fn run(self) -> Result<Trained> {
-        let Self { machine, data, valid, mut params, budget, pretrain, resume, .. } = self;
+        let Self { machine, data, valid, params, budget, pretrain, resume, .. } = self;
         let Self { mut observers, hooks, stopped, .. } = self;
         machine.check()?;
         let (data, valid) = (data?, valid.transpose()?);
@@ -237,14 +237,7 @@ impl<'a, T: Real> Train<'a, T> {
             Some(checkpoint) => Trainer::resume_with(machine.clone(), &data, checkpoint, hooks)?,
             None => {
                 let pretrain = pretrain.unwrap_or_else(|| starts_from_levels(machine, &params));
-                if hooks.has_estimator() {
-                    params.estimator.get_or_insert(Estimator::Pcd { sweeps: None, chains: None });
-                }
-                // Custom components cannot be run several times, as cross-validation of the length would.
-                let plan = match hooks.is_empty() {
-                    true => settings(params, machine, &data, seconds, &stopped)?,
-                    false => params.plan(machine, &data)?,
-                };
+                let plan = hooks.plan(params, machine, &data, seconds, &stopped)?;
                 trainer(machine.clone(), plan, &data, pretrain, hooks, &mut watch, &stopped)?
                     .ok_or(Error::Stopped { what: "training of the levels" })?
             }

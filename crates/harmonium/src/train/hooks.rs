@@ -1,7 +1,7 @@
 //! Custom components of a run: learning rate, step rule, estimator, and hooks on the gradient.
 
-use super::{Gradient, Reduce};
-use crate::estimate::NegativePhase;
+use super::{Data, Gradient, Reduce, TrainParams, TrainPlan};
+use crate::estimate::{Estimator, NegativePhase};
 use crate::machine::Parameters;
 use crate::{Archive, Error, Machine, Real, Result};
 use std::fmt;
@@ -126,6 +126,29 @@ impl<'d, T: Real> Hooks<'d, T> {
     /// Whether the estimator is custom.
     pub fn has_estimator(&self) -> bool {
         self.parts[2] > 0
+    }
+
+    /// The plan of a run with these parts, as [`settings`](super::settings) makes it. Own parts cannot be run twice, as a search
+    /// for the length or rate would: unset ones have fixed defaults. Where an own estimator stands in for one that is not named,
+    /// the other settings are those of persistent chains.
+    ///
+    /// # Errors
+    /// Settings that do not fit the machine or the data.
+    pub fn plan(
+        &self,
+        mut params: TrainParams,
+        machine: &Machine<T>,
+        data: &Data<T>,
+        time_budget: Option<f64>,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<TrainPlan> {
+        if self.has_estimator() {
+            params.estimator.get_or_insert(Estimator::Pcd { sweeps: None, chains: None });
+        }
+        match self.is_empty() {
+            true => super::settings(params, machine, data, time_budget, stopped),
+            false => params.plan(machine, data),
+        }
     }
 
     pub(super) fn take_estimator(&mut self) -> Option<Box<dyn NegativePhase<T> + 'd>> {
