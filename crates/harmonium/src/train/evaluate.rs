@@ -22,12 +22,15 @@ const STEPS: usize = 200;
 /// Units of each row whose conditional probability is computed.
 const UNITS: usize = 4;
 
-/// A fixed selection of at most `n` rows, evenly spaced.
+/// A fixed selection of at most `n` rows: one, at an irregular place, of each of as many stretches of equal length. Rows in
+/// an order are covered evenly, and rows that alternate are not sampled in step with them.
 pub(super) fn sample_rows<T: Real>(data: &Data<T>, n: usize) -> Data<T> {
     let rows = data.positive_weight_rows();
     let step = rows.len().div_ceil(n.max(1)).max(1);
-    let rows: Vec<usize> = rows.into_iter().step_by(step).collect();
-    data.select(&rows)
+    // Multiples of the golden ratio, modulo 2^64: their upper halves are spread evenly.
+    let place = |k: usize| ((k as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize;
+    let picked = rows.chunks(step).enumerate().map(|(k, stretch)| stretch[place(k) % stretch.len()]);
+    data.select(&picked.collect::<Vec<_>>())
 }
 
 /// Named numbers of one data set, without its name.

@@ -20,15 +20,16 @@ const SECONDS_ONCE: f64 = 40.0;
 const MOMENTS: f64 = 20.0;
 const FEWEST: u64 = 500;
 
-/// The first and the highest likelihood of a run.
+/// The first and the highest likelihood of a run, and whether the last one lies below by more than noise explains.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct LikelihoodRange {
     ends: Option<(f64, f64)>,
+    fallen: bool,
 }
 
 impl LikelihoodRange {
     pub(super) fn new() -> Self {
-        Self { ends: None }
+        Self { ends: None, fallen: false }
     }
 
     /// Records a likelihood; returns whether it has fallen by more than noise explains.
@@ -36,12 +37,24 @@ impl LikelihoodRange {
         let (first, highest) = self.ends.unwrap_or((to, to));
         let highest = highest.max(to);
         self.ends = Some((first, highest));
-        highest - to > FALL.max(PART * (highest - first))
+        self.fallen = highest - to > FALL.max(PART * (highest - first));
+        self.fallen
+    }
+
+    /// Records that a likelihood could be computed before and no longer can: the model has run away.
+    fn is_lost(&mut self) {
+        self.fallen = self.ends.is_some();
+    }
+
+    /// Whether the model is much worse than the best one of the run.
+    pub(super) fn is_down(&self) -> bool {
+        self.fallen
     }
 
     pub(super) fn save(&self, archive: &mut Archive) {
         if let Some((first, highest)) = self.ends {
             archive.put_f64s("ends", &[first, highest]);
+            archive.put_u64s("fallen", &[u64::from(self.fallen)]);
         }
     }
 
@@ -50,7 +63,8 @@ impl LikelihoodRange {
             Ok([first, highest]) => Some((*first, *highest)),
             _ => None,
         };
-        Self { ends }
+        let fallen = archive.u64s("fallen").is_ok_and(|f| f == [1]);
+        Self { ends, fallen }
     }
 }
 
@@ -64,6 +78,9 @@ impl<T: Real> Trainer<'_, T> {
         }
         // Evaluations enumerate only where that is fast.
         let Some((_, found)) = e.metrics.iter().find(|(name, _)| *name == "train_log_likelihood") else {
+            if self.is_patient(e.update) {
+                self.climb.is_lost();
+            }
             return Ok(None);
         };
         if !self.climb.has_fallen(*found) {
@@ -76,6 +93,7 @@ impl<T: Real> Trainer<'_, T> {
             return Ok(None);
         }
         self.back_to_best()?;
+        self.climb.fallen = false;
         self.enumerate(updates)?;
         let why = format!(
             "the likelihood fell to {found:.3} because the chains do not mix: back to the best model, and on with exact gradients"

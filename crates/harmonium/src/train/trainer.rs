@@ -228,10 +228,10 @@ impl<'d, T: Real> Trainer<'d, T> {
     }
 
     /// Whether the best model is the result. With held-out rows, yes. On training rows only if the run ended below its
-    /// start: more training always looks better on them, and the last average is less noisy than the best. If the run
-    /// gave up, its last machine is not usable.
+    /// start, or far below its best likelihood because its chains lost a mode: more training always looks better on these rows,
+    /// and the last average is less noisy than the best. If the run gave up, its last machine is not usable.
     fn prefers_best(&self) -> bool {
-        self.valid.is_some() || self.gave_up() || self.best.is_below_start(0.0)
+        self.valid.is_some() || self.gave_up() || self.best.is_below_start(0.0) || self.climb.is_down()
     }
 
     /// Whether the negative phase is enumerated (not known of custom estimators).
@@ -377,6 +377,12 @@ impl<'d, T: Real> Trainer<'d, T> {
         Ok(stop)
     }
 
+    /// Whether the evaluation at this update may take longer where nothing that is quick scores the model.
+    pub(super) fn is_patient(&self, update: u64) -> bool {
+        let number = update / self.plan.evaluate_every.max(1);
+        number.is_multiple_of(PATIENT_EVERY) || update == self.plan.stop_after
+    }
+
     /// Evaluates the averaged parameters on a fixed selection of rows.
     ///
     /// # Errors
@@ -384,8 +390,7 @@ impl<'d, T: Real> Trainer<'d, T> {
     pub fn evaluate(&self) -> Result<Evaluated> {
         let machine = self.averaged_inside();
         let (rows, seed) = (self.plan.evaluate_rows, self.plan.seed);
-        let number = self.update / self.plan.evaluate_every.max(1);
-        let patient = number.is_multiple_of(PATIENT_EVERY) || self.update == self.plan.stop_after;
+        let patient = self.is_patient(self.update);
         let train = Quality::new(&machine, &sample_rows(&self.data, rows), seed, patient)?;
         let valid = match &self.valid {
             Some(v) => Some(Quality::new(&machine, &sample_rows(v, rows), seed, patient)?),
