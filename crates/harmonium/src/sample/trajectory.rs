@@ -204,7 +204,7 @@ impl<T: Real> Trajectory<T> {
         Ok(Equilibration { samples: thinned.samples(), rounds: series.len(), autocorrelation })
     }
 
-    /// Puts everything the next round depends on into `archive`, below `name`.
+    /// Saves everything the next round depends on in `archive`, below `name`.
     pub fn save(&self, archive: &mut Archive, name: &str) {
         let counters = [self.rungs.len() as u64, self.seed, self.exchanges];
         archive.put_u64s(format!("{name}/counters"), &counters);
