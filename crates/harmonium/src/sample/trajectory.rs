@@ -334,6 +334,9 @@ impl<T: Real> Thinned<T> {
 
 /// $\tau = 1 + 2\sum_t\rho(t)$ of a number that every chain reports each round, with the deviations taken from the mean
 /// over all chains: a chain that stays in one region counts as correlated. The sum ends at five times its own value.
+///
+/// It decides how long a run goes on, and chains that disagree must make it long. The one for finished runs, which is compared
+/// with other programs, is [`autocorrelation_time`](crate::evaluate::autocorrelation_time).
 fn autocorrelation_time(series: &[Vec<f64>]) -> f64 {
     let (rounds, chains) = (series.len(), series[0].len());
     let mean = series.iter().flatten().sum::<f64>() / (rounds * chains) as f64;
