@@ -95,7 +95,7 @@ impl SweepCount {
     }
 }
 
-/// The overlap of the visible units between two states of the same chains, $r = 1 - P(x\ne x')/P(x\ne y)$, y
+/// The overlap of the visible units between two states of the same chains, $r = 1 - P(x\ne x')/P(x\ne y)$ (1 for equal states, 0 for independent ones), y
 /// being independent of x with the means of `moments`, pooled over the discrete units. `None` where there are none, or
 /// where they never change.
 pub(super) fn overlap<T: Real>(
