@@ -39,7 +39,7 @@ pub enum Error {
     Inapplicable {
         /// The method.
         what: String,
-        /// What stands in its way.
+        /// Why it does not apply.
         why: String,
         /// The methods that apply.
         instead: Vec<String>,
@@ -61,13 +61,13 @@ pub enum Error {
         /// Estimated time in seconds on one thread.
         seconds: f64,
     },
-    /// An observer broke the computation off.
+    /// An observer stopped the computation.
     #[error("stopped during {what}")]
     Stopped {
         /// What was being done.
         what: &'static str,
     },
-    /// A model file or archive that does not hold what the format says.
+    /// A model file or archive that violates its format.
     #[error("{}: {why}", .path.display())]
     Format {
         /// The file, or what the bytes were meant to be.
@@ -102,7 +102,7 @@ impl Error {
     }
 }
 
-/// A rough duration in words: nobody reads 3.4e7 s.
+/// A rough duration in words, more readable than 3.4e7 s.
 pub(crate) fn duration(seconds: f64) -> String {
     let units = [(31_557_600.0, "years"), (86_400.0, "days"), (3_600.0, "hours"), (60.0, "minutes")];
     match units.into_iter().find(|&(size, _)| seconds >= 2.0 * size) {

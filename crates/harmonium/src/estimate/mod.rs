@@ -120,8 +120,8 @@ impl<T: Real, F: FnMut(&Context<'_, T>, &mut Phase<T>) -> Result<Info> + Send> N
     }
 }
 
-/// The layers whose conditional mean stands for a sample in the moments: hidden layers without lateral
-/// couplings, no two of them coupled.
+/// The layers whose conditional mean replaces a sample in the moments: hidden layers without lateral couplings, no two
+/// of them coupled.
 pub(crate) fn averaged<T: Real>(machine: &Machine<T>) -> Vec<usize> {
     let mut set = Vec::new();
     for l in machine.with_role(Role::Hidden) {

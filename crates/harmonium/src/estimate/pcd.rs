@@ -1,6 +1,6 @@
 //! Persistent contrastive divergence: chains that continue from update to update.
 
-use super::sweep_count::{SweepCount, autocorrelation};
+use super::sweep_count::{SweepCount, overlap};
 use super::{Context, Info, NegativePhase, Setup, averaged};
 use crate::machine::Phase;
 use crate::sample::{Order, layer_key, purpose, sweep};
@@ -90,7 +90,7 @@ impl<T: Real> NegativePhase<T> for Pcd<T> {
             }
         }
         if self.sweep_count.is_adaptive()
-            && let Some(r) = autocorrelation(machine, &self.before, &self.chains, out.layers())
+            && let Some(r) = overlap(machine, &self.before, &self.chains, out.layers())
         {
             self.sweep_count.record(r);
         }

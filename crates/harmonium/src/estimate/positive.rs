@@ -1,7 +1,7 @@
 //! The positive phase: moments with the data clamped.
 //!
-//! Soft bits (see [`Layer::check_data`](crate::Layer::check_data)) are clamped as they are: hidden units are averaged or
-//! drawn given the soft values, and these stand in the moments.
+//! Soft bits (see [`Layer::check_data`](crate::Layer::check_data)) are clamped as they are: hidden units are averaged
+//! or drawn given the soft values, which also enter the moments.
 
 use super::averaged;
 use crate::machine::{Phase, Tempered};
@@ -18,7 +18,7 @@ pub enum Averaging {
     Analytic,
     /// By enumeration of the hidden layers, row by row.
     Exact,
-    /// By a clamped chain for each row of the data, which goes on whenever the row comes up.
+    /// By a clamped chain for each row of the data, which continues whenever the row is in a minibatch.
     Chain {
         /// Sweeps for each update.
         sweeps: usize,
@@ -31,7 +31,7 @@ pub enum Averaging {
 }
 
 impl Averaging {
-    /// The least costly that is right: the conditional mean where it factorises, else a chain.
+    /// The cheapest valid method: the conditional mean where it factorises, else a chain.
     pub fn default_for<T: Real>(machine: &Machine<T>, missing: bool) -> Self {
         let hidden: Vec<_> = machine.with_role(Role::Hidden).collect();
         if machine.independent(&hidden) && !missing { Self::Analytic } else { Self::Chain { sweeps: 5 } }
@@ -85,25 +85,25 @@ impl Averaging {
     }
 }
 
-/// The positive phase of a run: the method and, where it needs them, a state for every row of the data.
+/// The positive phase of a run: the method and, where needed, a state for every row of the data.
 #[derive(Clone, Debug)]
 pub struct Positive<T = f32> {
     averaging: Averaging,
     /// For each layer, which entries are known; all where `None`.
     known: Vec<Option<Bits>>,
     particles: Option<States<T>>,
-    /// The layers that are averaged over where that is done by their means.
+    /// The layers averaged by their conditional means.
     averaged: Vec<usize>,
-    /// The rows of the last estimate, kept for their memory.
+    /// The rows of the last estimate, kept to reuse their memory.
     batch: States<T>,
 }
 
 impl<T: Real> Positive<T> {
-    /// The positive phase over `data`. A bit of `known` (one matrix per layer that misses entries) is set
-    /// where the entry is given. Without `draw` the clamped chains have their shape only, for [`load`](Self::load).
+    /// The positive phase over `data`. A bit of `known` (one matrix per layer that misses entries) is set where the
+    /// entry is given. Without `draw` the clamped chains are not drawn, because [`load`](Self::load) follows.
     ///
     /// # Errors
-    /// Whatever sampling may refuse.
+    /// Errors of sampling.
     pub fn new(
         averaging: Averaging,
         machine: &Machine<T>,
@@ -135,7 +135,7 @@ impl<T: Real> Positive<T> {
         Ok(positive)
     }
 
-    /// The data clamped, but for missing entries; of the given rows only, where rows are given.
+    /// The clamps of the data except for missing entries, of all rows or the given ones.
     fn clamps(&self, machine: &Machine<T>, rows: Option<&[usize]>) -> Clamps {
         let mut clamps = Clamps::visible(machine);
         for (l, known) in self.known.iter().enumerate() {
@@ -147,11 +147,11 @@ impl<T: Real> Positive<T> {
         clamps
     }
 
-    /// Writes the moments of the given rows into `out` and returns their states: missing entries drawn,
-    /// hidden layers held where they had to be drawn.
+    /// Writes the moments of the given rows into `out` and returns their states: missing entries drawn, hidden layers
+    /// present where they had to be drawn.
     ///
     /// # Errors
-    /// Whatever sampling or enumeration may refuse.
+    /// Errors of sampling or enumeration.
     #[allow(clippy::too_many_arguments)]
     pub fn estimate(
         &mut self,
@@ -200,14 +200,14 @@ impl<T: Real> Positive<T> {
         Ok(&self.batch)
     }
 
-    /// Puts the clamped chains into `archive`.
+    /// Saves the clamped chains in `archive`.
     pub fn save(&self, archive: &mut Archive) {
         if let Some(particles) = &self.particles {
             archive.put_states("particles", particles);
         }
     }
 
-    /// Takes them back.
+    /// Restores them.
     ///
     /// # Errors
     /// An archive that does not hold them.

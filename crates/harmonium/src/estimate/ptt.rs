@@ -109,8 +109,8 @@ impl<T: Real> Ptt<T> {
         rows
     }
 
-    /// Exchanges the chains with part of the reservoir, which then makes a sweep of its own. Returns the
-    /// acceptance and ln Z of the present machine.
+    /// Exchanges the chains with part of the reservoir, which then makes a sweep. Returns the acceptance and ln Z of
+    /// the present machine.
     fn trade(&mut self, context: &Context<'_, T>) -> Result<(f64, f64)> {
         let picks = self.picks();
         let mut part = self.reservoir.select(&picks);

@@ -95,10 +95,10 @@ impl SweepCount {
     }
 }
 
-/// The autocorrelation of the visible units between two states of the same chains, $r = 1 - P(x\ne x')/P(x\ne y)$, y
+/// The overlap of the visible units between two states of the same chains, $r = 1 - P(x\ne x')/P(x\ne y)$ (1 for equal states, 0 for independent ones), y
 /// being independent of x with the means of `moments`, pooled over the discrete units. `None` where there are none, or
 /// where they never change.
-pub(super) fn autocorrelation<T: Real>(
+pub(super) fn overlap<T: Real>(
     machine: &Machine<T>,
     before: &States<T>,
     after: &States<T>,
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn autocorrelation_of_equal_and_of_independent_states() {
+    fn overlap_of_equal_and_of_independent_states() {
         let machine =
             Machine::<f64>::rbm(crate::Layer::new(Kind::Binary, 64), crate::Layer::new(Kind::Binary, 1));
         let rows = 2000;
@@ -178,7 +178,7 @@ mod tests {
         let (x, y) = (state(1), state(2));
         let mut moments = machine.zero_parameters();
         moments.layers[0].fill(0.5);
-        let r = |a, b| autocorrelation(&machine, a, b, &moments.layers).expect("binary units");
+        let r = |a, b| overlap(&machine, a, b, &moments.layers).expect("binary units");
         assert_eq!(r(&x, &x), 1.0);
         // 128 000 pairs of bits: the standard error is 1/√128 000 = 0.0028.
         assert!(r(&x, &y).abs() < 4.0 * 0.0028, "{}", r(&x, &y));

@@ -43,8 +43,8 @@ pub fn split_r_hat(draws: ArrayView2<'_, f64>) -> Result<f64> {
     Ok(potential_scale_reduction(&split(draws)))
 }
 
-/// Rank-normalised split R-hat: the larger of that of the normal scores of the ranks and that of the ranks of
-/// the distances from the median, which sees chains of equal mean and unequal width.
+/// Rank-normalised split R-hat: the larger of that of the normal scores of the ranks and that of the ranks of the
+/// distances from the median, which detects chains of equal mean and unequal width.
 ///
 /// # Errors
 /// As for [`mixing`].

@@ -107,8 +107,8 @@ mod tests {
         machine
     }
 
-    /// 30 000 copies of a row, each with a unit of its own, average to the row's pseudo-likelihood: terms of at most 3 × 2
-    /// nats have a mean that is uncertain by less than 0.02, a fifth of what is allowed.
+    /// 30 000 copies of a row, each with its own random unit, average to the row's pseudo-likelihood: terms of at most
+    /// 3 × 2 nats have a mean that is uncertain by less than 0.02, a fifth of what is allowed.
     #[test]
     fn flips_average_to_the_pseudo_likelihood() {
         let machine = machine();

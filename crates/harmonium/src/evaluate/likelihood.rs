@@ -150,7 +150,7 @@ pub fn log_likelihood<T: Real>(
     LogLikelihood::new(rows, intervals, wts, errors, z.verdict, reasons)
 }
 
-/// The interval of a row whose ln Z has these distances from the ends of its own, and whose F has this error.
+/// The interval of a row, from the distances of ln Z to the ends of its interval and the error of F.
 pub(super) fn wide(x: f64, (below, above): (f64, f64), error: f64) -> Interval {
     Interval { lower: x - below.hypot(error), upper: x + above.hypot(error) }
 }

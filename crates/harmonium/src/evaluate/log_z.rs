@@ -44,7 +44,7 @@ impl Default for LogZParams {
     }
 }
 
-/// A time budget with the caller's clock, which the library never reads on its own.
+/// A time budget with a clock from the caller; the library never reads the system clock itself.
 ///
 /// Under a budget the length of the schedule, and with it the result, depends on the measured speed of the first runs;
 /// [`Estimate::reasons`] say when the budget shortened anything.

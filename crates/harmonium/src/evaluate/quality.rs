@@ -192,7 +192,7 @@ pub struct Duplicates {
     pub of_training: f64,
     /// Share of samples that equal an earlier sample.
     pub of_samples: f64,
-    /// Share of training rows that equal an earlier one: what to expect of samples that memorise nothing.
+    /// Share of training rows that equal an earlier one: the share to expect without memorisation.
     pub within_training: f64,
 }
 

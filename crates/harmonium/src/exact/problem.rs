@@ -156,7 +156,7 @@ impl<'p> Runner<'p> {
         for (u, unit) in self.p.units.iter().enumerate() {
             let a = self.digits[u];
             let (column, x) = unit.dense(a);
-            // Half of the inner weights is met from each side: the field holds the units before this one.
+            // The field includes only the units before this one, so that each pair counts once.
             self.log_w += unit.nodes[a].1 + x * self.field[column];
             self.add(column, x);
         }

@@ -1,7 +1,7 @@
 //! Nodes for walked units with infinitely many states: counts up to a tail, reals by Gauss–Legendre panels.
 //!
-//! Needed only when two layers of unbounded units are coupled, so that neither can be traced out first.
-//! Every real unit multiplies the number of states by a few hundred: this serves tiny machines.
+//! Needed only when two layers of unbounded units are coupled, so that neither can be traced out first. Every real unit
+//! multiplies the number of states by a few hundred: this is for tiny machines.
 
 use super::plan::Nodes;
 use super::window::{self, RealUnit, Side};
@@ -24,7 +24,7 @@ static RULE: LazyLock<(Vec<f64>, Vec<f64>)> = LazyLock::new(|| gauss_legendre(OR
 /// States of a layer from which on it pays to find the windows of the density itself.
 const MANY: f64 = 1e4;
 
-/// 0, 1, 2 … up to where the Poisson weights of unit after unit have died out.
+/// 0, 1, 2 … up to where the Poisson weights are negligible.
 pub(super) fn counts(
     machine: &Machine<f64>,
     l: usize,
@@ -42,8 +42,8 @@ pub(super) fn counts(
         .collect()
 }
 
-/// Smallest and largest input of each unit of layer `l` from bounded or clamped units. Unbounded partners
-/// are left out: a Poisson unit can only be pushed down by them, real units are in the joint precision.
+/// Smallest and largest input of each unit of layer `l` from bounded or clamped units. Unbounded neighbours are
+/// excluded: they can only decrease a Poisson unit, and real units are part of the joint precision.
 fn reach(machine: &Machine<f64>, l: usize, fixed: &[Option<Vec<f64>>]) -> Vec<(f64, f64)> {
     let mut reach = vec![(0.0, 0.0); machine.layer(l).len()];
     for c in machine.couplings() {
@@ -205,7 +205,7 @@ impl Bound {
         }
         let relu: Vec<bool> = units.iter().map(|u| u.sides.len() == 1).collect();
         let c = Cholesky::new(&without_repulsion(a, &relu)?)?.inverse();
-        // What pushes a unit down that is never negative only narrows it.
+        // Negative inputs to a non-negative unit only narrow its window.
         let b: Vec<f64> = units.iter().map(RealUnit::pull).collect();
         let mut bound = Self { c, b, peak: 0.0 };
         bound.peak = 0.5 * (0..units.len()).map(|i| bound.b[i] * bound.mean(i)).sum::<f64>();
@@ -238,9 +238,10 @@ impl Bound {
     }
 }
 
-/// A with the repulsion of ReLU units left out, for $x^\top Ax$ is then no larger as long as these are not negative: with all
-/// other units where they are best for given ReLU units r it is $r^\top Sr$, S being the Schur complement, whose positive
-/// elements off the diagonal can go. `None` when the other units alone are not held.
+/// A with the repulsion of ReLU units left out, for $x^\top Ax$ is then no larger as long as these are not negative:
+/// with all other units where they are best for given ReLU units r it is $r^\top Sr$, S being the Schur complement,
+/// whose positive elements off the diagonal can go. `None` when the precision of the other units is not positive
+/// definite.
 fn without_repulsion(mut a: Array2<f64>, relu: &[bool]) -> Option<Array2<f64>> {
     let (rectified, others): (Vec<usize>, Vec<usize>) = (0..relu.len()).partition(|&i| relu[i]);
     let part = |rows: &[usize], columns: &[usize]| {

@@ -1,12 +1,13 @@
-//! How far real units reach: where the density of one, maximised over all others, has died out.
+//! Windows for real units: the range outside which the density of one, maximised over all others, is negligible.
 
 use crate::machine::Cholesky;
 use ndarray::{Array1, Array2};
 
-/// Most sign and support patterns of the units, as a power of two, that are looked at.
+/// Most sign and support patterns of the units, as a power of two.
 const PATTERNS: usize = 8;
 
-/// One side of zero of a real unit, seen from zero: −γx²/2 + bx with b between bounds that bounded units set.
+/// One side of zero of a real unit, in the distance from zero: −γx²/2 + bx with b between bounds from the bounded
+/// units.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Side {
     pub(super) gamma: f64,
@@ -23,7 +24,7 @@ pub(super) struct RealUnit {
 }
 
 impl RealUnit {
-    /// How strongly the unit may be pulled away from zero.
+    /// The largest field away from zero.
     pub(super) fn pull(&self) -> f64 {
         let outward = match &self.sides[..] {
             [only] => only.high,
@@ -32,12 +33,12 @@ impl RealUnit {
         outward.max(0.0)
     }
 
-    /// How steeply its density may fall from zero on its own.
+    /// The steepest fall of its density from zero without couplings.
     pub(super) fn descent(&self) -> f64 {
         self.sides.iter().map(|s| -s.low).fold(0.0, f64::max)
     }
 
-    /// Whether it is one normal density on the whole line.
+    /// Whether its density is normal on the whole line.
     fn is_normal(&self) -> bool {
         match &self.sides[..] {
             [p, m] => p.gamma == m.gamma && p.low == p.high && m.low == m.high && p.low == -m.low,
@@ -46,11 +47,11 @@ impl RealUnit {
     }
 }
 
-/// The largest x and −x of each unit at which the logarithm of the density, maximised over all others, is within `tail` of its
-/// maximum; `None` where there are too many patterns of signs to look at.
+/// The largest x and −x of each unit at which the logarithm of the density, maximised over all others, is within `tail`
+/// of its maximum; `None` if there are too many patterns of signs.
 ///
-/// With signs given and some of the units at zero, what is maximised is a quadratic function of the others, whose maximum has a
-/// closed form and counts as long as it lies where the signs say. The maximum over all units is one of these.
+/// With signs given and some of the units at zero, the density is quadratic in the others, and its maximum in closed
+/// form counts if it has these signs. The maximum over all units is one of these.
 pub(super) fn ends(units: &[RealUnit], weights: &Array2<f64>, tail: f64) -> Option<Vec<[f64; 2]>> {
     let (normal, cut): (Vec<usize>, Vec<usize>) = (0..units.len()).partition(|&i| units[i].is_normal());
     let two: Vec<usize> = cut.iter().copied().filter(|&i| units[i].sides.len() == 2).collect();
@@ -85,13 +86,13 @@ pub(super) fn ends(units: &[RealUnit], weights: &Array2<f64>, tail: f64) -> Opti
     Some(ends)
 }
 
-/// The units in coordinates y = ±x in which those that are not normal ones are not negative: $-y^\top Ay/2 + b^\top y$.
+/// The units in coordinates y = ±x in which all but the normal ones are non-negative: $-y^\top Ay/2 + b^\top y$.
 struct Orthant {
     signs: Vec<f64>,
     a: Array2<f64>,
     low: Array1<f64>,
     high: Array1<f64>,
-    /// Whether y may not be negative.
+    /// Whether y ≥ 0.
     cut: Vec<bool>,
 }
 
@@ -115,7 +116,7 @@ impl Orthant {
         Cholesky::new(&Array2::from_shape_fn((n, n), |(i, j)| self.a[[these[i], these[j]]]))
     }
 
-    /// The maximum with all units but these at zero and the lower linear terms, if signs allow it.
+    /// The maximum with all units but these at zero and the lower linear terms, if it has the right signs.
     fn summit(&self, these: &[usize]) -> Option<f64> {
         let mut y: Vec<f64> = these.iter().map(|&i| self.low[i]).collect();
         self.factor(these)?.solve(&mut y);
@@ -124,8 +125,8 @@ impl Orthant {
         allowed.then_some(value)
     }
 
-    /// The values of unit `i` at which the maximum over these units lies where signs allow it and above the floor, with the upper
-    /// linear terms; without an upper end where no quadratic function has one.
+    /// The values of unit `i` at which the maximum over these units has the right signs and lies above the floor, with
+    /// the upper linear terms; unbounded above if it does not fall.
     fn range(&self, i: usize, these: &[usize], floor: f64) -> Option<(f64, f64)> {
         let factor = self.factor(these)?;
         // The others are at u + vt.
@@ -165,7 +166,7 @@ impl Orthant {
 mod tests {
     use super::*;
 
-    /// Against a search of a lattice, for a unit at a time.
+    /// Against a grid search, for one unit at a time.
     #[test]
     fn ends_are_where_the_density_dies_out() {
         let two = |p: [f64; 2], m: [f64; 2]| {

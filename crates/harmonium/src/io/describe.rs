@@ -18,7 +18,7 @@ pub struct Provenance {
     /// Seed of the training, if one was used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
-    /// Anything else worth knowing, by key: data set, command, date …
+    /// Other metadata, by key: data set, command, date …
     #[serde(default)]
     pub details: BTreeMap<String, String>,
 }
@@ -97,7 +97,7 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<Description> {
 }
 
 impl Description {
-    /// Number of parameters that may differ from zero, if masks are left out of account.
+    /// Number of parameters that may differ from zero, ignoring masks.
     pub fn parameters(&self) -> usize {
         let width = |l: usize| self.layers[l].units * self.layers[l].kind.columns();
         let layers = (0..self.layers.len()).map(|l| width(l) * self.layers[l].kind.params().len());

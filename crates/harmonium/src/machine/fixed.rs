@@ -99,8 +99,8 @@ impl<T: Real> Machine<T> {
         }
     }
 
-    /// Calls `f` with the fixed-point field β(θ+I) of layer `l`, unless the layer, its precision or one of its
-    /// inputs has no fixed-point form or the weights are too large for it; says whether `f` was called.
+    /// Calls `f` with the fixed-point field β(θ+I) of layer `l`, unless the layer, its precision or one of its inputs
+    /// has no fixed-point form or the weights are too large for it; returns whether `f` was called.
     ///
     /// `layer` is the layer with β in its parameters.
     pub(super) fn with_fixed_field(

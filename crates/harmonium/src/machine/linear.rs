@@ -38,7 +38,7 @@ impl Linear {
         self.machine(machine, |m| *m = self.factor.lower().dot(m))
     }
 
-    /// The machine with every array that meets the layer multiplied from the left; masks of its couplings are dropped.
+    /// The machine with every array of the layer multiplied from the left; masks of its couplings are dropped.
     fn machine<T: Real>(
         &self,
         machine: &Machine<T>,
@@ -202,7 +202,7 @@ mod tests {
         m
     }
 
-    /// Energies differ by nothing, densities by the determinant; there and back is where one started.
+    /// Energies are equal, densities differ by the determinant; a round trip gives the original machine.
     #[test]
     fn energies_are_the_same_in_other_coordinates() {
         let m = machine();

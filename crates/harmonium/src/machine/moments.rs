@@ -282,7 +282,7 @@ fn rows(b: &Bits) -> BitMatrix<'_> {
     BitMatrix::new(b.words(), b.rows(), b.cols())
 }
 
-/// Writes or adds by the kernel for these two ends, with bits or codes first; says whether there is one.
+/// Writes or adds by the kernel for these two ends, with bits or codes first; returns whether there is one.
 fn outer<T: Real>(
     a: &End<'_, T>,
     b: &End<'_, T>,

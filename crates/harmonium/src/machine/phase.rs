@@ -61,13 +61,13 @@ impl Outer {
         Self { in_use: false, v, values: Values::Binary, layer: 0, scale: 0.0 }
     }
 
-    /// Stands for `scale` times the product of these bits with the rounded means of `layer` from now on.
+    /// Represents `scale` times the product of these bits with the rounded means of `layer`.
     pub(super) fn set(&mut self, v: &Bits, values: Values, layer: usize, scale: f32) {
         (self.in_use, self.values, self.layer, self.scale) = (true, values, layer, scale);
         self.v.clone_from(v);
     }
 
-    /// Stands for nothing from now on.
+    /// Marks the product as unused.
     pub(super) fn clear(&mut self) {
         self.in_use = false;
     }

@@ -62,7 +62,7 @@ impl Rest {
     /// The rows of a pattern; what `states` hold of free units is not read.
     ///
     /// # Errors
-    /// A layer that is to be given and is not held, or does not fit.
+    /// A given layer that is not held or does not fit.
     pub(crate) fn new<T: Real>(
         machine: &Machine<f64>,
         beta: f64,
@@ -162,7 +162,7 @@ fn given<T: Real>(
     Ok(dense)
 }
 
-/// The free units as a machine of their own.
+/// The free units as a separate machine.
 fn alone(machine: &Machine<f64>, parts: &[(usize, Vec<usize>)]) -> Result<Machine<f64>> {
     let member = |(l, units): &(usize, Vec<usize>)| {
         let m = &machine.members()[*l];

@@ -243,7 +243,7 @@ impl<'m, T: Real> Tempered<'m, T> {
     }
 }
 
-/// Gives an array that is to be overwritten another shape.
+/// Reshapes an array that will be overwritten.
 fn reshape<T: Real>(a: &mut Array2<T>, shape: (usize, usize)) {
     if a.dim() != shape {
         *a = Array2::zeros(shape);

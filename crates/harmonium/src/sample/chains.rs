@@ -85,7 +85,7 @@ impl<T: Real> Chains<T> {
             self.states.take(l);
         }
     }
-    /// Puts everything the next sweep depends on into `archive`, below `name`.
+    /// Saves everything the next sweep depends on in `archive`, below `name`.
     pub fn save(&self, archive: &mut Archive, name: &str) {
         archive.put_states(&format!("{name}/states"), &self.states);
         let counters = [self.seed, u64::from(self.purpose), self.sweeps];

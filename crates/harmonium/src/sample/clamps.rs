@@ -1,4 +1,4 @@
-//! Which units keep their state during a sweep.
+//! Clamps: the units that keep their state during a sweep.
 
 use crate::{Bits, Error, Machine, Real, Result, Role, States};
 

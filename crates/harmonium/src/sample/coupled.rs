@@ -10,8 +10,8 @@ use rayon::prelude::*;
 /// Draws after which the search for a second value gives up, which only rounding can cause.
 const TRIES: usize = 10_000;
 
-/// One sweep of two ensembles: each follows [`sweep`](super::sweep) on its own, and every unit takes the same
-/// value in both with the largest probability that this allows. Rows that are equal stay equal.
+/// One sweep of two ensembles: each on its own is distributed like [`sweep`](super::sweep), and every unit takes the
+/// same value in both with the largest probability that this allows. Rows that are equal stay equal.
 ///
 /// Conditioning layers stay as they are.
 ///

@@ -57,9 +57,9 @@ pub(crate) fn layer_key(key: Key, l: usize) -> Key {
     Key { purpose: key.purpose << 8 | l as u32 & 0xff, ..key }
 }
 
-/// Draws every unit that is not clamped once, layer by layer: a layer without lateral couplings as one
-/// block, a Gaussian layer with them as one normal distribution, any other layer with them unit by unit. `states` must hold the layers that are read or clamped, and holds
-/// all layers afterwards.
+/// Draws every unit that is not clamped once, layer by layer: a layer without lateral couplings as one block, a
+/// Gaussian layer with them jointly, any other layer with them unit by unit. `states` must hold the layers that are
+/// read or clamped, and holds all layers afterwards.
 ///
 /// # Errors
 /// A layer that is not held, or clamps that do not fit.
@@ -130,8 +130,8 @@ fn hardened<T: Real>(layer: &Layer<T>, x: Batch<T>) -> Result<Batch<T>> {
     }
 }
 
-/// One pass over the units of a layer with lateral couplings: each unit sees the present states of the
-/// others through its field $I + \beta xU$, which is updated whenever a unit changes.
+/// One pass over the units of a layer with lateral couplings: each unit is drawn given the present states of the others
+/// through its field $I + \beta xU$, which is updated whenever a unit changes.
 fn unit_by_unit<T: Real>(
     layer: &Layer<T>,
     coupling: &Coupling<T>,

@@ -83,8 +83,8 @@ mod tests {
     use crate::{Bits, Chains, Clamp, Kind, Layer};
     use ndarray::Array2;
 
-    /// Two spins that hold each other, and a third that holds the second: at coupling 4 a plain chain hardly ever leaves
-    /// the mode it starts in.
+    /// Three spins in a chain of strong couplings: at coupling 4 a plain chain hardly ever leaves the mode it starts
+    /// in.
     #[test]
     fn both_modes_are_found_and_clamped_units_stay() {
         let mut machine: Machine = Machine::fully_visible(Layer::new(Kind::Spin, 3));

@@ -161,7 +161,7 @@ impl<T: Real> Tempering<T> {
         }
     }
 
-    /// Puts everything the next sweep depends on into `archive`, below `name`.
+    /// Saves everything the next sweep depends on in `archive`, below `name`.
     pub fn save(&self, archive: &mut Archive, name: &str) {
         archive.put_f64s(format!("{name}/betas"), &self.betas);
         archive.put_f64s(format!("{name}/acceptance"), &self.acceptance);

@@ -204,7 +204,7 @@ impl<T: Real> Trajectory<T> {
         Ok(Equilibration { samples: thinned.samples(), rounds: series.len(), autocorrelation })
     }
 
-    /// Puts everything the next round depends on into `archive`, below `name`.
+    /// Saves everything the next round depends on in `archive`, below `name`.
     pub fn save(&self, archive: &mut Archive, name: &str) {
         let counters = [self.rungs.len() as u64, self.seed, self.exchanges];
         archive.put_u64s(format!("{name}/counters"), &counters);
@@ -334,6 +334,9 @@ impl<T: Real> Thinned<T> {
 
 /// $\tau = 1 + 2\sum_t\rho(t)$ of a number that every chain reports each round, with the deviations taken from the mean
 /// over all chains: a chain that stays in one region counts as correlated. The sum ends at five times its own value.
+///
+/// It decides how long a run goes on, and chains that disagree must make it long. The one for finished runs, which is compared
+/// with other programs, is [`autocorrelation_time`](crate::evaluate::autocorrelation_time).
 fn autocorrelation_time(series: &[Vec<f64>]) -> f64 {
     let (rounds, chains) = (series.len(), series[0].len());
     let mean = series.iter().flatten().sum::<f64>() / (rounds * chains) as f64;

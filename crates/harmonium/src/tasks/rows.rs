@@ -34,7 +34,7 @@ impl Number for bool {
 /// those of the class ([`Machine::class_layer`]) may be left out. NaN is a missing entry, and where a value of a binary layer
 /// lies between 0 and 1 the layer's values are [soft](Layer::check_data).
 pub trait IntoData<'a, T: Real> {
-    /// The rows as `machine` sees them.
+    /// The rows converted for `machine`.
     ///
     /// # Errors
     /// Another number of columns, or values that a layer does not allow.

@@ -74,10 +74,6 @@ impl<T: Real> Data<T> {
     pub fn states(&self) -> &States<T> {
         &self.states
     }
-    /// The rows alone.
-    pub fn into_states(self) -> States<T> {
-        self.states
-    }
     /// Their weights; equal when `None`.
     pub fn wts(&self) -> Option<&[f64]> {
         self.wts.as_deref()

@@ -1,4 +1,4 @@
-//! Settings of a run where nothing is said: estimator, rate and length by what the machine and its data are.
+//! Defaults of unset settings: estimator, rate and length, by the machine and its data.
 
 use super::length::choose;
 use super::{Coordinates, Data, Init, Optimiser, TrainParams, TrainPlan, Trainer};
@@ -7,21 +7,21 @@ use crate::units::Form;
 use crate::{Machine, Real, Result, Role};
 use std::time::Instant;
 
-/// Weights up to which an update costs next to nothing, and how many updates such a machine gets.
+/// Weights up to which an update costs next to nothing, and the number of updates of such a machine.
 const SMALL: usize = 20_000;
 const PATIENT: u64 = 20_000;
 
-/// Standard deviation of the weights that a run starts with where nothing is said.
+/// Default standard deviation of the initial weights.
 const STD: f64 = 0.01;
 
-/// Rows up to which the length of a run is chosen by cross-validation: of bits, of other columns; and fewest rows that can
-/// be cut into parts.
+/// Rows up to which the length of a run is chosen by cross-validation, for bits and for other columns, and the fewest
+/// rows for it.
 const FEW_BITS: usize = 1000;
 pub(super) const FEW_ROWS: usize = 5000;
 const FEWEST: usize = 20;
 
-/// The plan of a run: `params` with every unset field given its default. With a time budget in seconds and neither updates nor
-/// epochs set, as many updates as fit into it, which is measured; `stopped` ends the measurement.
+/// The plan of a run: `params` with defaults for all unset fields. With a time budget in seconds and neither updates
+/// nor epochs set, as many updates as fit into it, by a measurement that `stopped` can end.
 ///
 /// # Errors
 /// Settings that do not fit the machine or the data.
@@ -35,15 +35,15 @@ pub fn settings<T: Real>(
     Draft::new(params, machine, data)?.finish(machine, data, time_budget, stopped)
 }
 
-/// A plan whose length and rate are still to be found where nothing is said of them, which may take longer than the run itself.
+/// A plan whose length and rate, where unset, are still to be determined, which may take longer than the run itself.
 #[derive(Clone, Debug)]
 pub struct Draft {
     plan: TrainPlan,
-    /// Whether nothing is said of the length.
+    /// Whether the length is unset.
     free: bool,
-    /// Whether nothing is said of the rate.
+    /// Whether the rate is unset.
     any_rate: bool,
-    /// Whether the machine is to tell classes apart because nothing else is said.
+    /// Whether training is discriminative by default.
     hybrid: bool,
 }
 
@@ -62,10 +62,10 @@ impl Draft {
         Ok(Self { plan: params.plan(machine, data)?, free, any_rate, hybrid })
     }
 
-    /// The plan, its length and rate found as [`settings`] says.
+    /// The plan with its length and rate, determined as in [`settings`].
     ///
     /// # Errors
-    /// Whatever an update may refuse.
+    /// Errors of an update.
     pub fn finish<T: Real>(
         self,
         machine: &Machine<T>,
@@ -82,19 +82,19 @@ impl Draft {
             return Ok(plan);
         }
         let weights: usize = machine.couplings().iter().map(|c| c.w().len()).sum();
-        // A run whose length is looked for by cross-validation is made several times.
+        // A run whose length is chosen by cross-validation is repeated several times.
         let once = has_only_bits(machine) || !is_short_of_rows(machine, data);
         let small = weights <= SMALL && once && plan.estimator != Estimator::Exact;
         let updates = plan.updates.max(if small { PATIENT } else { 0 });
         plan = plan.with_updates(updates);
         if is_short_of_rows(machine, data) {
-            // Rows with gaps are slow, and bits have one scale.
+            // Rows with gaps are slow, and all bits have the same scale.
             let any_rate = any_rate && !data.is_missing() && !has_only_bits(machine);
             let choice = choose(&plan, machine, data, any_rate, stopped)?;
             plan.rate = choice.map_or(plan.rate, |choice| choice.rate);
             plan.stop_after = choice.map_or(updates, |choice| choice.updates.min(updates));
             if plan.stop_after == 0 && plan.init == (Init::Data { std: STD }) {
-                // What is not trained needs no random weights, which only cost likelihood.
+                // Without training, random weights would only cost likelihood.
                 plan.init = Init::Data { std: 0.0 };
             }
         }
@@ -102,8 +102,8 @@ impl Draft {
     }
 }
 
-/// Whether a run could overfit before it is over, and is short enough to be made several times: then its
-/// length is chosen on rows held out. Large sets of bits take longer to learn than they have updates.
+/// Whether a run could overfit before it is over, and is short enough to be repeated: then its length is chosen on
+/// held-out rows. Large sets of bits take longer to learn than they have updates.
 fn is_short_of_rows<T: Real>(machine: &Machine<T>, data: &Data<T>) -> bool {
     let most = if has_only_bits(machine) { FEW_BITS } else { FEW_ROWS };
     let weights: usize = machine.couplings().iter().map(|c| c.w().len()).sum();
@@ -115,10 +115,10 @@ fn has_only_bits<T: Real>(machine: &Machine<T>) -> bool {
     machine.with_role(Role::Visible).all(|l| machine.layer(l).kind().form() == Form::Bits)
 }
 
-/// How class machines are trained where nothing else is said: mostly to tell classes apart, partly to know the data.
+/// Default training of class machines: mostly discriminative, partly generative.
 fn tell_classes_apart(params: &mut TrainParams) {
     let generative = Some(Box::new(Estimator::Pcd { sweeps: None, chains: None }));
-    // By name: another column may be a single Potts unit as well.
+    // By name, because another column may be a single Potts unit as well.
     let labels = LabelsParams { layer: Some(Machine::<f32>::LABELS.into()), part: 0.95, generative };
     params.estimator = Some(Estimator::Labels(labels));
     if params.optimiser.is_none() && params.rate.is_none() {
@@ -132,7 +132,7 @@ fn tell_classes_apart(params: &mut TrainParams) {
     }
 }
 
-/// How many updates fit into a time: measured on updates that are thrown away.
+/// How many updates fit into a time: measured on updates that are discarded.
 fn updates_within<T: Real>(
     budget: f64,
     plan: &TrainPlan,
@@ -168,7 +168,7 @@ mod tests {
             PLANS.set(0);
             let plan = settings(TrainParams::default(), &machine, &data, budget, &|| false).unwrap();
             assert_eq!(PLANS.get(), 1);
-            // What is complete is its own plan.
+            // A complete plan is unchanged by planning.
             assert_eq!(plan.params().plan(&machine, &data).unwrap(), plan);
         }
         assert!(is_short_of_rows(&machine, &data));

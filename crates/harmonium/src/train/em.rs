@@ -10,16 +10,17 @@ const CLOSE: f64 = 1e-4;
 /// Rows with gaps times squared columns up to which a round takes some hundredths of a second.
 const CHEAP: usize = 10_000_000;
 
-/// How far correlations are drawn towards zero in each round: dependent columns have no inverse covariance.
+/// Shrinkage of correlations towards zero in each round: dependent columns have no inverse covariance.
 const RIDGE: f64 = 1e-6;
 
-/// Mean and covariance, in standard units, of rows `z` of weights `wts` whose entry is known where `known` says so, started from
-/// `correlation`. Each round replaces what is missing by what is expected given the known entries of its row,
+/// Mean and covariance, in standard units, of rows `z` of weights `wts` with the entries known where `known` is true,
+/// started from `correlation`. Each round replaces missing entries by their expectation given the known entries of the
+/// row,
 ///
 /// $\mathrm E[z_M\mid z_O] = \mu_M - P_{MM}^{-1}P_{MO}(z_O-\mu_O), \quad \mathrm{Cov}[z_M\mid z_O] = P_{MM}^{-1}$
 ///
-/// with the inverse covariance P, and takes the moments of that. `None` where this would take too long, or where no covariance is
-/// positive definite.
+/// with the inverse covariance P, and computes the moments. `None` where this would take too long, or where no
+/// covariance is positive definite.
 pub(super) fn moments_with_gaps(
     z: &Array2<f64>,
     wts: &[f64],
@@ -59,7 +60,7 @@ pub(super) fn moments_with_gaps(
     Some((mean, covariance))
 }
 
-/// Writes what is expected of the missing entries of a row into it, and returns their covariance.
+/// Writes the expectation of the missing entries into a row, and returns their covariance.
 fn expect(
     z: &mut ArrayViewMut1<'_, f64>,
     missing: &[usize],
@@ -76,7 +77,7 @@ fn expect(
     Some(spread)
 }
 
-/// The correlations, drawn towards zero as little as makes them positive definite.
+/// The correlations with the least shrinkage that makes them positive definite.
 fn positive_definite(correlation: &Array2<f64>) -> Option<Array2<f64>> {
     [RIDGE, 0.01, 0.1, 0.3, 1.0].into_iter().find_map(|part| {
         let mut drawn = correlation * (1.0 - part);
@@ -98,7 +99,7 @@ mod tests {
         let x = |r: usize| 2.0 * ((r as f64 * 0.618).fract() - 0.5);
         let y = |r: usize| 0.8 * x(r) + 0.7 * ((r as f64 * 0.4142).fract() - 0.5);
         let z = Array2::from_shape_fn((n, 2), |(r, j)| if j == 0 { x(r) } else { y(r) });
-        // The second is missing where the first is large, so that the mean of what is known is off.
+        // The second is missing where the first is large, so that the mean of the known entries is biased.
         let known = |r: usize, j: usize| j == 0 || x(r) < 0.3;
         let wts: Vec<f64> = (0..n).map(|r| 1.0 + (r % 3) as f64).collect();
         let sum = |f: &dyn Fn(usize) -> f64, all: bool| -> f64 {

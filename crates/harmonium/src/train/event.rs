@@ -80,7 +80,7 @@ pub enum StopReason {
     },
     /// A signal or a person.
     Interrupted,
-    /// An observer, for a reason of its own.
+    /// An observer, with its own reason.
     Requested(String),
 }
 

@@ -10,14 +10,14 @@ use harmonium_kernels::{Stream, bits};
 use ndarray::{Array1, Array2, Axis};
 use rand_distr::{Distribution, StandardNormal};
 
-/// Weighted sums over the rows of a layer, and the total weight of the entries that are known.
+/// Weighted sums over the known entries of a layer, and their total weight.
 pub(super) struct Marginals {
     /// $\sum x$ and $\sum x^2$ for each column of the dense form.
     pub(super) sum: Array1<f64>,
     pub(super) square: Array1<f64>,
     /// Total weight behind each column.
     pub(super) total: Array1<f64>,
-    /// Weight of each state of each unit, for kinds with frequencies of their own; empty for others.
+    /// Weight of each state of each unit, for kinds with a parameter per frequency; empty for others.
     pub(super) counts: Vec<Vec<f64>>,
 }
 
@@ -79,7 +79,7 @@ impl Marginals {
         }
     }
 
-    /// Complete rows of bits: only ones are looked at.
+    /// Complete rows of bits: only ones are counted.
     fn count(&mut self, kind: Kind, bits: &Bits, wts: Option<&[f64]>) {
         let mut total = 0.0;
         for r in 0..bits.rows() {
@@ -130,8 +130,8 @@ pub(super) fn from_data<T: Real>(
     super::sides::shape(machine, data, seed)
 }
 
-/// Divides the weights of units whose values spread by more than one by that spread: what they say to others is then as
-/// faint as what a bit says.
+/// Divides the weights of units by the standard deviation of their values where it exceeds one, so that the inputs that
+/// they cause are as small as those from bits.
 fn scale_weights<T: Real>(machine: &mut Machine<T>, data: &Data<T>, c: usize) -> Result<()> {
     let scales = |l: usize| -> Result<Vec<f64>> {
         let layer = machine.layer(l);
@@ -149,7 +149,7 @@ fn scale_weights<T: Real>(machine: &mut Machine<T>, data: &Data<T>, c: usize) ->
     Ok(())
 }
 
-/// Measured columns that are coupled to each other start as one normal distribution.
+/// Real columns that are coupled to each other start from their joint normal distribution.
 fn couple_measured<T: Real>(machine: &mut Machine<T>, data: &Data<T>) -> Result<()> {
     let coupled = |l: usize| machine.layer(l).kind().is_normal() && machine.has_lateral(l);
     let layers: Vec<usize> = machine.with_role(Role::Visible).filter(|&l| coupled(l)).collect();
@@ -163,7 +163,7 @@ fn couple_measured<T: Real>(machine: &mut Machine<T>, data: &Data<T>) -> Result<
     Ok(())
 }
 
-/// The low-rank start, with normal weights for the hidden units that it leaves free: without any they would all
+/// The low-rank start, with random weights for the hidden units that it does not use: with zero weights they would all
 /// learn the same.
 pub(super) fn low_rank<T: Real>(
     machine: &mut Machine<T>,
@@ -200,7 +200,7 @@ fn draw_weights<T: Real>(machine: &mut Machine<T>, c: usize, std: f64, seed: u64
     let columns = machine.layer(a).kind().columns();
     let lateral = machine.couplings()[c].is_lateral();
     if lateral && machine.layer(a).kind().is_normal() {
-        // The covariance of the data is where such couplings start.
+        // Such couplings start from the covariance of the data.
         return;
     }
     let repels = machine.only_repels(c);
@@ -222,8 +222,8 @@ fn draw_weights<T: Real>(machine: &mut Machine<T>, c: usize, std: f64, seed: u64
     machine.coupling_mut(c).apply_mask();
 }
 
-/// The parameters of independent units with the given marginals. One observation of each state is added,
-/// so that no state is impossible.
+/// The parameters of independent units with the given marginals. One observation of each state is added, so that no
+/// state has probability 0.
 pub(super) fn fitted<T: Real>(kind: Kind, m: &Marginals) -> Array2<T> {
     let (width, c) = (m.sum.len(), kind.columns());
     let mut p = crate::Layer::<T>::new(kind, width / c).params().clone();
@@ -246,8 +246,9 @@ pub(super) fn fitted<T: Real>(kind: Kind, m: &Marginals) -> Array2<T> {
     p
 }
 
-/// For each visible layer whose units have frequencies of their own, what the moments of its units on their own, with smoothed frequencies, have over
-/// those of the data: training that aims at this sum gives no state the probability 0 that it has among few rows.
+/// For each visible layer with a parameter per frequency, the moments of independent units with smoothed frequencies
+/// minus those of the data. Added to the data's moments, they keep training from giving probability 0 to states that
+/// are absent from few rows.
 pub(super) fn smoothing<T: Real>(
     machine: &Machine<T>,
     data: &Data<T>,
@@ -271,12 +272,12 @@ pub(super) fn smoothing<T: Real>(
     Ok(out)
 }
 
-/// What is added to the variance of a measured column, so that it cannot vanish: a column may be constant.
+/// Variance added to that of a real column, which may be constant.
 pub(super) fn spare_variance(mean: f64) -> f64 {
     1e-3 * (mean * mean + 1e-3)
 }
 
-/// Whether every weight of the machine is zero: it has not been given a start yet.
+/// Whether every weight of the machine is zero: it has not been initialised yet.
 pub(super) fn is_blank<T: Real>(machine: &Machine<T>) -> bool {
     machine.couplings().iter().all(|c| c.w().iter().all(|w| *w == T::zero()))
 }

@@ -1,11 +1,11 @@
-//! How long and how fast a run should be, seen on rows that it does not learn from.
+//! The length and the rate of a run, by cross-validation.
 
 use super::{Control, Data, Event, Observer, StopReason, TrainPlan, Trainer};
 use crate::estimate::Estimator;
 use crate::{Machine, Real, Result};
 
-/// Parts that the rows are cut into, each of which is held out once: fewer where there are rows enough for the scores of
-/// three to agree, or where gradients are sampled and a run takes longer.
+/// Number of folds: fewer where there are enough rows for the scores of three to agree, or where gradients are sampled
+/// and a run takes longer.
 fn folds(rows: usize, exact: bool) -> usize {
     match rows {
         0..300 if exact => 10,
@@ -17,25 +17,25 @@ fn folds(rows: usize, exact: bool) -> usize {
 /// Evaluations of each run.
 const EVALUATIONS: u64 = 80;
 
-/// Parts of the evaluations of a run after which one that no longer improves is broken off.
+/// A run stops early if it has not improved for this fraction (one in so many) of its evaluations.
 const PATIENCE: usize = 4;
 
-/// Factors on the planned rate that are tried where none is set. One rate does not fit all tables: what quadruples the gain on
-/// one overfits the next before it is learnt (docs/design/0006-learning.md).
+/// Factors on the planned rate that are tried where none is set. One rate does not fit all tables: a rate that
+/// quadruples the gain on one overfits another from the start (docs/design/0006-learning.md).
 const FACTORS: [f64; 2] = [0.25, 4.0];
 
-/// The rate and the length under which rows that are left out are most probable.
+/// The rate and the length with the best score on held-out rows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Choice {
     /// Learning rate.
     pub(super) rate: f64,
-    /// Updates; 0 says that the start is the best model.
+    /// Updates; 0 if the start is the best model.
     pub(super) updates: u64,
 }
 
-/// The best length of the planned run, and the best of a few rates if `any_rate`, by cross-validation: the run is made without a
-/// part of the rows, for each part once, and the mean of the scores decides. `None` where nothing can be scored, or `stopped`
-/// says so.
+/// The best length of the planned run, and the best of a few rates if `any_rate`, by cross-validation: the run is
+/// repeated without each of the folds, and the mean of their scores decides. `None` if there is no score, or `stopped`
+/// returns true.
 ///
 /// # Errors
 /// Settings that do not fit the machine or the data.
@@ -100,7 +100,7 @@ fn race(
     for (fold, planned) in planned.iter().enumerate() {
         let other = curve(fold)?;
         lead += top(&other) - top(planned);
-        // Also where it is not a number.
+        // Also if it is NaN.
         if lead.is_nan() || lead <= 0.0 {
             return Ok(None);
         }
@@ -109,9 +109,9 @@ fn race(
     Ok(Some(curves))
 }
 
-/// The update at which the mean of the curves is largest, as far as all of them go; the start, where its mean lies within two
-/// standard errors of that, or one where there are fewer than ten curves and more rows behind each: of few rows the best of many
-/// scores is better by chance alone. And what it gains on the start.
+/// The update with the largest mean over the curves, up to the end of the shortest, and its gain over the start. The
+/// start is preferred if the gain is within two standard errors (one for fewer than ten curves, which have more rows
+/// each): of few rows, the best of many scores is better by chance alone.
 fn highest(curves: &[Vec<(u64, f64)>]) -> (u64, f64) {
     let (n, common) = (curves.len() as f64, curves.iter().map(Vec::len).min().unwrap_or(0));
     let mean = |i: usize| curves.iter().map(|c| c[i].1).sum::<f64>();
@@ -128,7 +128,7 @@ fn highest(curves: &[Vec<(u64, f64)>]) -> (u64, f64) {
     }
 }
 
-/// Scores along a run, which is broken off when the best lies well behind.
+/// Scores along a run, which stops early when its best score is long past.
 struct Curve<'a> {
     points: Vec<(u64, f64)>,
     best: (f64, usize),

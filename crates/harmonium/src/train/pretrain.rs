@@ -69,7 +69,7 @@ fn levels<T: Real>(
         evaluate_every: Some(0),
         ..TrainParams::default()
     };
-    // The lowest level sees the same rows, but is a machine of two layers.
+    // The lowest level has the same rows, but is a machine of two layers.
     let lowest = Machine::rbm(visible.clone(), hidden[0].clone());
     let mut rows = Data::new(lowest.data(vec![data.states().layer(0)?.clone()])?);
     if let Some(wts) = data.wts() {

@@ -1,7 +1,7 @@
-//! Hidden units with two sides over coupled normal columns start along the directions in which the rows are least normal.
+//! Initial dReLU units over coupled Gaussian columns, along the directions in which the rows are least normal.
 //!
-//! With equal sides such a unit is a normal variable. Columns that are coupled as a normal distribution gain nothing by it, so
-//! that the likelihood is flat around small weights and equal sides, and a run would have to leave by its noise.
+//! With equal sides such a unit is a normal variable. Coupled Gaussian columns gain nothing from it, so the likelihood
+//! is flat around small weights and equal sides, and a run could leave this region only by noise.
 
 use super::Data;
 use super::white::{Normal, set_normal};
@@ -12,21 +12,21 @@ use harmonium_kernels::Stream;
 use ndarray::{Array1, Array2, Axis};
 use rand_distr::{Distribution, StandardNormal};
 
-/// Most rows, and most entries of rows, that are looked at.
+/// Most rows, and most entries of rows, that are used.
 const ROWS: usize = 10_000;
 const ENTRIES: usize = 1 << 19;
 const FEWEST_ROWS: usize = 100;
 
-/// Most directions that are looked for in a layer; random starts of the search for each, and its steps.
+/// Most directions per layer; random starts of the search for each, and its steps.
 const DIRECTIONS: usize = 16;
 const STARTS: u32 = 8;
 const STEPS: usize = 60;
 
-/// Weights of the two averages of [`non_normality`], which make it an approximation of the negentropy (Hyvärinen, 1998).
+/// Weights of the two averages of [`non_normality`], with which it approximates the negentropy (Hyvärinen, 1998).
 const ODD: f64 = 7.412_888_581_8;
 const EVEN: f64 = 33.669_423_336_1;
 
-/// Hidden densities that are tried, by θ₊, θ₋, γ₊ and γ₋: wells between two modes, peaks, and sides of unequal width.
+/// Candidate hidden densities, by θ₊, θ₋, γ₊ and γ₋: wells between two modes, peaks, and sides of unequal width.
 const SHAPES: [[f64; 4]; 9] = [
     [1.0, -1.0, 1.0, 1.0],
     [2.0, -2.0, 1.0, 1.0],
@@ -38,11 +38,11 @@ const SHAPES: [[f64; 4]; 9] = [
     [2.0, -1.0, 1.0, 4.0],
     [1.0, -2.0, 0.5, 4.0],
 ];
-/// Correlations of the projection with the hidden unit; both signs are tried.
+/// Candidate correlations of the projection with the hidden unit, with both signs.
 const CORRELATIONS: [f64; 4] = [0.5, 0.7, 0.85, 0.95];
 
-/// Gives hidden units with two sides that are coupled to a visible layer of coupled normal columns a direction and a shape, as
-/// long as directions are found whose rows are less normal than chance makes them; the other units stay as they are.
+/// Gives dReLU units that are coupled to a visible layer of coupled Gaussian columns a direction and a shape, as long
+/// as there are directions in which the rows are significantly less than normal; the other units stay unchanged.
 pub(super) fn shape<T: Real>(machine: &mut Machine<T>, data: &Data<T>, seed: u64) -> Result<()> {
     let normal = |l: usize| machine.layer(l).kind().is_normal() && machine.has_lateral(l);
     let visible: Vec<usize> = machine.with_role(Role::Visible).filter(|&l| normal(l)).collect();
@@ -65,8 +65,7 @@ pub(super) fn shape<T: Real>(machine: &mut Machine<T>, data: &Data<T>, seed: u64
     Ok(())
 }
 
-/// Rows in coordinates in which they are white: those that directions are looked for in, and as many that decide whether these
-/// are worth anything.
+/// Whitened rows: one half to search for directions, the other to validate them.
 struct Rows {
     normal: Normal,
     search: Part,
@@ -98,8 +97,8 @@ impl Rows {
         Some(Self { search: part(0), check: part(1), normal })
     }
 
-    /// Orthogonal directions and the densities along them, of which the other half of the rows is more probable than under a
-    /// normal one by two standard errors.
+    /// Orthogonal directions and the densities along them, under which the other half of the rows is more probable than
+    /// under a normal one by two standard errors.
     fn directions(&self, kind: Kind, most: usize, seed: u64) -> Vec<(Array1<f64>, Projected)> {
         let mut found: Vec<(Array1<f64>, Projected)> = Vec::new();
         while found.len() < most.min(self.search.z.ncols()) {
@@ -117,7 +116,7 @@ impl Rows {
 }
 
 impl Part {
-    /// Mean and standard error of ln p of the projections over that of a normal density.
+    /// Mean and standard error of ln p of the projections minus that of a normal density.
     fn gain(&self, density: &Projected, direction: &Array1<f64>) -> (f64, f64) {
         let gains = self.z.dot(direction).mapv(|y| density.gain(y));
         let mean = gains.dot(&self.wts);
@@ -127,7 +126,7 @@ impl Part {
     }
 }
 
-/// The direction, orthogonal to those that are taken, along which the rows are least normal: the best of several ascents.
+/// The direction, orthogonal to the previous ones, along which the rows are least normal: the best of several ascents.
 fn least_normal(part: &Part, taken: &[&Array1<f64>], seed: u64) -> Array1<f64> {
     let n = part.z.ncols();
     let mut best = (f64::NEG_INFINITY, Array1::zeros(n));
@@ -155,7 +154,7 @@ fn least_normal(part: &Part, taken: &[&Array1<f64>], seed: u64) -> Array1<f64> {
     best.1
 }
 
-/// Makes a vector orthogonal to those that are taken and of length one.
+/// Makes a vector orthogonal to the previous ones and of length one.
 fn onto_sphere(u: &mut Array1<f64>, taken: &[&Array1<f64>]) {
     for t in taken {
         let along = u.dot(*t);
@@ -165,9 +164,9 @@ fn onto_sphere(u: &mut Array1<f64>, taken: &[&Array1<f64>]) {
     *u /= length;
 }
 
-/// How far the projections $y = u^\top z$ are from normal ones, $k_1\langle ye^{-y^2/2}\rangle^2 +
-/// k_2\big(\langle e^{-y^2/2}\rangle - \sqrt{1/2}\big)^2$, and its gradient by u. Unlike cumulants these averages do not depend
-/// on a few rows far out.
+/// How far the projections $y = u^\top z$ are from normal ones, $k_1\langle ye^{-y^2/2}\rangle^2 + k_2\big(\langle
+/// e^{-y^2/2}\rangle - \sqrt{1/2}\big)^2$, and its gradient by u. Unlike cumulants, these averages are robust against
+/// outliers.
 fn non_normality(part: &Part, u: &Array1<f64>) -> (f64, Array1<f64>) {
     let y = part.z.dot(u);
     let bell = y.mapv(|y| (-0.5 * y * y).exp()) * &part.wts;
@@ -184,7 +183,7 @@ struct Projected {
     gamma: f64,
     weight: f64,
     unit: Layer<f64>,
-    /// What makes the density a normalised one, times the normal constant.
+    /// The normalisation of the density, times the normal constant.
     shift: f64,
 }
 
@@ -208,14 +207,14 @@ impl Projected {
         Some(Self { theta: -mu * weight, gamma: 1.0 / noise, weight, unit, shift })
     }
 
-    /// ln p(y) over that of a normal density.
+    /// ln p(y) minus that of a normal density.
     fn gain(&self, y: f64) -> f64 {
         let own = self.theta * y - 0.5 * (self.gamma - 1.0) * y * y + self.shift;
         own + self.unit.cgf_row(&[self.weight * y], &mut [0.0])
     }
 }
 
-/// The density under which the projections are most probable.
+/// The candidate density under which the projections are most probable.
 fn best_density(kind: Kind, part: &Part, direction: &Array1<f64>) -> Option<Projected> {
     let signs = |&r: &f64| [r, -r];
     let all = SHAPES.iter().flat_map(|&q| CORRELATIONS.iter().flat_map(signs).map(move |r| (q, r)));
@@ -226,7 +225,8 @@ fn best_density(kind: Kind, part: &Part, direction: &Array1<f64>) -> Option<Proj
     scored.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, density)| density)
 }
 
-/// Gives the first hidden units the densities that were found, and the columns what these leave them of their normal distribution.
+/// Gives the first hidden units the densities that were found, and the columns the remainder of their normal
+/// distribution.
 fn put<T: Real>(
     machine: &mut Machine<T>,
     [l, h, c]: [usize; 3],
@@ -243,7 +243,7 @@ fn put<T: Real>(
     }
     let p = lower.dot(&p).dot(&lower.t());
     let Some(factor) = Cholesky::new(&p) else { return };
-    // The mean that gives columns on their own their fields.
+    // The mean that gives independent columns their fields.
     let mut alone = (p.dot(mean) + lower.dot(&theta)).to_vec();
     factor.solve(&mut alone);
     set_normal(machine, l, &Normal { mean: alone.into(), factor });
@@ -282,7 +282,7 @@ mod tests {
         x
     }
 
-    /// The machine that a run starts from, and what its rows gain over one normal distribution.
+    /// The initial machine, and the gain of its rows over one normal distribution.
     fn start(x: Array2<f64>, kind: Kind) -> (Machine<f64>, f64) {
         let start = |kind: Kind| {
             let blank = Machine::semi_restricted(Layer::new(Kind::Gaussian, 3), Layer::new(kind, 2));
@@ -296,8 +296,8 @@ mod tests {
         (machine, shaped - normal)
     }
 
-    /// A mixture of two modes, sides of unequal width and a peak: in each case the start is better than one normal distribution,
-    /// and a second unit finds nothing.
+    /// A mixture of two modes, sides of unequal width and a peak: in each case the start is better than one normal
+    /// distribution, and there is no second direction.
     #[test]
     fn units_start_where_rows_are_not_normal() {
         let cases: [(fn(f64) -> f64, f64); 3] = [
@@ -313,7 +313,7 @@ mod tests {
         }
     }
 
-    /// Rows of one normal distribution say nothing of hidden units.
+    /// Rows of one normal distribution give no directions.
     #[test]
     fn normal_rows_leave_units_as_they_are() {
         let (machine, gain) = start(rows(|x| x), Kind::Drelu);

@@ -167,8 +167,8 @@ impl Moments {
         Self { mean, scale, correlation }
     }
 
-    /// The most likely ones where entries are missing. Each correlation on its own knows only the rows that have both entries:
-    /// together they need not be those of any distribution, and shrinking them until they are costs nats.
+    /// The most likely moments where entries are missing. Pairwise correlations come from different rows, so together
+    /// they need not be positive definite, and shrinking them until they are costs nats.
     fn with_gaps(&self, x: &Array2<f64>, held: &Array2<f64>) -> Option<Self> {
         let z = (x - &self.mean.view().insert_axis(Axis(0))) / &self.scale.view().insert_axis(Axis(0));
         let wts: Vec<f64> =

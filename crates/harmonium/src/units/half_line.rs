@@ -24,10 +24,10 @@ const R2: [f64; 30] = [
 
 /// The ratios (r₁, r₂) = (I₁/I₀, I₂/I₁) of Iₙ = ∫₀^∞ uⁿ e^(−u²/2 − au) du, for a ≥ 0.
 ///
-/// In units of u = √γ·x, with t = η/√γ = −a, all that is asked of the density follows from them. Integration by
-/// parts gives I₁ = 1 − a·I₀ and Iₙ₊₁ = n·Iₙ₋₁ − a·Iₙ, which cancel ever worse as a grows; divided by Iₙ they
-/// become I₀ = 1/(a + r₁) and rₙ = n/(a + rₙ₊₁), sums of positive terms that carry full precision from r₂ to the
-/// rest. For large a, r₁ ≈ 1/a and r₂ ≈ 2/a.
+/// In units of u = √γ·x, with t = η/√γ = −a, the integral and all moments follow from them. Integration by parts gives
+/// I₁ = 1 − a·I₀ and Iₙ₊₁ = n·Iₙ₋₁ − a·Iₙ, which cancel ever worse as a grows; divided by Iₙ they become I₀ = 1/(a +
+/// r₁) and rₙ = n/(a + rₙ₊₁), sums of positive terms that carry full precision from r₂ to the rest. For large a, r₁ ≈
+/// 1/a and r₂ ≈ 2/a.
 fn ratios(a: f64) -> (f64, f64) {
     let y = 1.0 - 2.0 * MAP / (a + MAP);
     // Clenshaw's recurrence for Σ cₖ·Tₖ(y).

@@ -268,7 +268,7 @@ impl Kind {
         first..first + self.params()[first..].iter().take_while(|name| name.starts_with("gamma")).count()
     }
 
-    /// Whether x > 0 and x < 0 have parameters of their own.
+    /// Whether x > 0 and x < 0 have separate parameters.
     pub(crate) fn has_sides(self) -> bool {
         self.linear_rows().len() == 2
     }

@@ -1,4 +1,4 @@
-//! One unit of a layer on its own.
+//! Single units of a layer.
 
 use super::Layer;
 use crate::Real;

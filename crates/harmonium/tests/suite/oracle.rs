@@ -1,7 +1,7 @@
 //! Every pair of unit kinds and all eight machines against naive enumeration and quadrature, to 1e-10.
 
 use crate::common::*;
-use harmonium::{Kind, Machine, Role};
+use harmonium::{Kind, Layer, Machine, Role};
 
 const TOL: f64 = 1e-10;
 const BETA: f64 = 0.83;

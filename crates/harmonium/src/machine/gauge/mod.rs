@@ -44,7 +44,7 @@ impl<T: Real> Machine<T> {
         }
     }
 
-    /// One finite number per column of every layer, positive where asked.
+    /// One finite number per column of every layer, positive if `positive`.
     fn check_columns(&self, what: &str, x: &[Array1<T>], positive: bool) -> Result<()> {
         if x.len() != self.len() {
             return Err(Error::shape(format!("layers of the {what}"), self.len(), x.len()));

@@ -20,9 +20,9 @@ impl<T: Real> Machine<T> {
     ///
     /// $$\theta' = k(\theta + U o), \quad w' = k w, \quad U' = k^2 U, \quad \theta_b' = \theta_b + w^\top o.$$
     ///
-    /// Bits stay what they are (1 is +1, 0 is −1), so that chains and data in bits go on as before. Returns
-    /// $E'-E = \theta\cdot o + \frac12 o\cdot U o$, the same for every state, so that
-    /// $\ln Z_\beta' = \ln Z_\beta - \beta(E'-E)$: the conversion commutes with β.
+    /// Bits stay what they are (1 is +1, 0 is −1), so that chains and data in bits stay valid. Returns $E'-E =
+    /// \theta\cdot o + \frac12 o\cdot U o$, the same for every state, so that $\ln Z_\beta' = \ln Z_\beta -
+    /// \beta(E'-E)$: the conversion commutes with β.
     ///
     /// # Errors
     /// [`Error::Undefined`] when the layer is not of spins; the machine is unchanged then.
