@@ -14,6 +14,9 @@
 //! Public functions start with [`Isa::detect`]; tests go through `Isa::all`, and so run every copy that the processor
 //! has. A whole algorithm that only one set has (tables in registers) is chosen in `fixed/outer.rs`, by `Method`.
 
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use std::sync::atomic::{AtomicU8, Ordering};
+
 /// An instruction set that this processor has.
 ///
 /// Values exist only for sets that were detected, so holding one is the proof that a kernel compiled for
@@ -35,18 +38,29 @@ pub(crate) enum Level {
 }
 
 impl Isa {
-    /// The widest instruction set of this processor (the standard library caches the answer).
+    /// The widest instruction set of this processor.
     #[inline]
     pub fn detect() -> Self {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         {
-            if Self::has_avx512() {
-                return Self(Level::Avx512);
-            }
-            if Self::has_avx2() {
-                return Self(Level::Avx2);
+            /// Number of the level, from 1; 0 before it is known. The standard library would be asked for every feature.
+            static FOUND: AtomicU8 = AtomicU8::new(0);
+            match FOUND.load(Ordering::Relaxed) {
+                3 => Self(Level::Avx512),
+                2 => Self(Level::Avx2),
+                1 => Self(Level::Portable),
+                _ => {
+                    let (found, number) = match (Self::has_avx512(), Self::has_avx2()) {
+                        (true, _) => (Level::Avx512, 3),
+                        (_, true) => (Level::Avx2, 2),
+                        _ => (Level::Portable, 1),
+                    };
+                    FOUND.store(number, Ordering::Relaxed);
+                    Self(found)
+                }
             }
         }
+        #[cfg(not(all(target_arch = "x86_64", not(miri))))]
         Self(Level::Portable)
     }
 

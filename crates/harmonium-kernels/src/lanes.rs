@@ -1,5 +1,6 @@
 //! Sixteen generators side by side, for kernels that need 64 random bytes per row.
 
+use crate::isa::{Isa, multiversion};
 use crate::stream::mix;
 
 /// Sixteen independent xoshiro128++ generators in step (Blackman and Vigna 2021), one per 32-bit lane.
@@ -9,18 +10,26 @@ pub(crate) struct Lanes([[u32; 16]; 4]);
 /// Keeps the seeds of the lanes apart from those of the [`crate::Stream`] of the same key.
 const LANES_TAG: u64 = 0x6c61_6e65_735f_3136;
 
-impl Lanes {
-    /// The generators of a key with hash `hash`: the words of SplitMix64 from a tagged start.
-    pub(crate) fn new(hash: u64) -> Self {
-        let mut state = mix(hash ^ LANES_TAG);
+multiversion! {
+    /// The words of SplitMix64 from a state on.
+    fn start(isa: Isa, state: u64) -> [[u32; 16]; 4] {
+        let mut words = [0; 32];
+        for (i, word) in words.iter_mut().enumerate() {
+            *word = mix(state.wrapping_add((i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+        }
         let mut s = [[0; 16]; 4];
-        for pair in s.as_flattened_mut().chunks_exact_mut(2) {
-            let word = mix(state);
-            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        for (pair, word) in s.as_flattened_mut().chunks_exact_mut(2).zip(words) {
             pair[0] = word as u32;
             pair[1] = (word >> 32) as u32;
         }
-        Self(s)
+        s
+    }
+}
+
+impl Lanes {
+    /// The generators of a key with hash `hash`: the words of SplitMix64 from a tagged start.
+    pub(crate) fn new(hash: u64) -> Self {
+        Self(start(Isa::detect(), mix(hash ^ LANES_TAG)))
     }
 
     /// The next 32-bit word of every lane.

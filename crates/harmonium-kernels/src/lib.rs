@@ -40,8 +40,9 @@
 //! 1. `fixed/means.rs`: [`Means`](fixed::Means), the conditional means as levels, from `rounded_means` of `fixed/outputs.rs`
 //!    or, with samples, its `sample_with_means`.
 //! 2. `fixed/outer.rs`: [`for_each_strip`](fixed::for_each_strip) multiplies bits with levels, one strip of all products at a time, and hands
-//!    each piece of a strip to the caller. `Method` says how: by tables in registers (`fixed/register_tables.rs`: `add_levels`), by lists of
-//!    rows where few bits are set (`fixed/row_lists.rs`: `add_groups`), else by the tables of `fixed/table.rs`. `fixed/finish.rs`: `finish` turns
+//!    each piece of a strip to the caller. `Method` says how: by tables in registers (`fixed/register_tables.rs`: `add_levels`), by dot
+//!    products where there are few rows (`fixed/row_dots.rs`: `add`), by lists of rows where few bits are set
+//!    (`fixed/row_lists.rs`: `add_groups`), else by the tables of `fixed/table.rs`. `fixed/finish.rs`: `finish` turns
 //!    integer sums into reals.
 //! 3. The optimiser of the library writes the new weights of the piece ([`Columns`], [`vectorised`]).
 //! 4. `fixed/rewrite.rs`: [`Rounder::take`](fixed::Rounder::take) rounds them for both directions; `fixed/plan.rs`: `Planner` finds where 16-bit sums

@@ -12,8 +12,9 @@ use std::arch::x86_64::*;
 const MOST_WORK: usize = 1 << 18;
 /// Longest sum: `gemm` cuts those of several hundreds.
 const MOST_INNER: usize = 256;
-/// Rows of a tile: with two registers of columns each, its sums stay in registers.
+/// Rows of a tile, and registers of columns of each: its sums stay in registers.
 const ROWS: usize = 6;
+const ACROSS: usize = 4;
 /// Numbers in a register.
 const LANES: usize = 16;
 
@@ -55,19 +56,23 @@ fn tiles(
     beta: f32,
     (c, c_rs, _): StridedMut<'_>,
 ) -> bool {
-    for j in (0..n).step_by(2 * LANES) {
-        let width = (n - j).min(2 * LANES);
+    for j in (0..n).step_by(ACROSS * LANES) {
+        let width = (n - j).min(ACROSS * LANES);
         for i in (0..m).step_by(ROWS) {
             let a = (&a.0[i * a.1..], a.1, a.2);
             let (b, c) = ((&b[j..], b_rs), (&mut c[i * c_rs + j..], c_rs));
             macro_rules! tile_of {
                 ($($rows:literal)*) => {
-                    match (m - i).min(ROWS) {
+                    match ((m - i).min(ROWS), width.div_ceil(LANES)) {
                         // SAFETY: the rows and columns of the tile are within the matrices, by the assertions of `Real::gemm`.
-                        $($rows if width > LANES => unsafe { tile::<$rows, 2>(width, k, alpha, a, b, beta, c) },
+                        $(($rows, 1) => unsafe { tile::<$rows, 1>(width, k, alpha, a, b, beta, c) },
                         // SAFETY: as above.
-                        $rows => unsafe { tile::<$rows, 1>(width, k, alpha, a, b, beta, c) },)*
-                        _ => unreachable!("at most {ROWS} rows"),
+                        ($rows, 2) => unsafe { tile::<$rows, 2>(width, k, alpha, a, b, beta, c) },
+                        // SAFETY: as above.
+                        ($rows, 3) => unsafe { tile::<$rows, 3>(width, k, alpha, a, b, beta, c) },
+                        // SAFETY: as above.
+                        ($rows, ACROSS) => unsafe { tile::<$rows, 4>(width, k, alpha, a, b, beta, c) },)*
+                        _ => unreachable!("at most {ROWS} rows and {ACROSS} registers"),
                     }
                 };
             }

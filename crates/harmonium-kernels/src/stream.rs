@@ -32,6 +32,7 @@ impl Key {
 }
 
 /// The finaliser of SplitMix64 after its odd increment: a bijection of 64 bits.
+#[inline(always)]
 pub(crate) fn mix(x: u64) -> u64 {
     let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -46,7 +47,12 @@ pub struct Stream(Xoshiro256PlusPlus);
 impl Stream {
     /// The stream of `key`, from its beginning.
     pub fn new(key: Key) -> Self {
-        Self(Xoshiro256PlusPlus::seed_from_u64(key.hash()))
+        Self::of_hash(key.hash())
+    }
+
+    /// The stream of the key with this hash.
+    pub(crate) fn of_hash(hash: u64) -> Self {
+        Self(Xoshiro256PlusPlus::seed_from_u64(hash))
     }
 }
 

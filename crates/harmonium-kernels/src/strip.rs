@@ -1,6 +1,8 @@
 //! Disjoint strips of the columns of one row-major matrix, written by different threads.
 
+use std::any::TypeId;
 use std::marker::PhantomData;
+use std::ops::Range;
 
 /// A row-major matrix with rows of `n` elements that several threads write in disjoint strips of columns.
 pub(crate) struct Strips<'a, T> {
@@ -88,6 +90,83 @@ impl<T> Columns<'_, T> {
         assert!(start + self.width <= self.len, "columns: no such row");
         // SAFETY: in bounds by the assertion; `split_columns` gave these columns to this value alone.
         unsafe { std::slice::from_raw_parts_mut(self.data.add(start), self.width) }
+    }
+}
+
+impl<T: 'static> Columns<'_, T> {
+    /// Some of the rows, to be read, if they are in single precision.
+    ///
+    /// # Panics
+    /// If there are no such rows.
+    #[inline(always)]
+    pub(crate) fn singles(&self, rows: Range<usize>) -> Option<Singles<'_>> {
+        let Self { n, width, .. } = *self;
+        assert!(rows.is_empty() || (rows.end - 1) * n + width <= self.len, "columns: no such rows");
+        let data = self.data.cast_const().wrapping_add(rows.start * n).cast();
+        let is_single = TypeId::of::<T>() == TypeId::of::<f32>();
+        is_single.then_some(Singles { data, n, width, rows: rows.len(), life: PhantomData })
+    }
+}
+
+/// Some adjacent columns of some rows of a row-major matrix in single precision, to be read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Singles<'a> {
+    data: *const f32,
+    n: usize,
+    width: usize,
+    rows: usize,
+    life: PhantomData<&'a f32>,
+}
+
+impl<'a> Singles<'a> {
+    /// `width` columns from column `j` on of `rows` rows from row `i` on, the matrix having rows of `n` numbers.
+    ///
+    /// # Panics
+    /// If the matrix does not have them.
+    pub(crate) fn of(
+        matrix: &'a [f32],
+        n: usize,
+        (i, rows): (usize, usize),
+        (j, width): (usize, usize),
+    ) -> Self {
+        let fits = j + width <= n && (i + rows) * n <= matrix.len();
+        assert!(fits, "singles: no such rows and columns");
+        Self { data: matrix.as_ptr().wrapping_add(i * n + j), n, width, rows, life: PhantomData }
+    }
+
+    /// Columns.
+    #[inline(always)]
+    pub(crate) fn width(&self) -> usize {
+        self.width
+    }
+    /// Rows.
+    #[inline(always)]
+    pub(crate) fn len(&self) -> usize {
+        self.rows
+    }
+
+    /// Row `r`; nothing beyond the last.
+    #[inline(always)]
+    pub(crate) fn row(&self, r: usize) -> &'a [f32] {
+        if r >= self.rows {
+            return &[];
+        }
+        // SAFETY: by the constructors the elements are there, nobody writes them for this life, and r is one of the rows.
+        unsafe { std::slice::from_raw_parts(self.start_of(r, 0), self.width) }
+    }
+
+    /// Where column `j` of row `r` is, if they are there.
+    #[inline(always)]
+    pub(crate) fn start_of(&self, r: usize, j: usize) -> *const f32 {
+        self.data.wrapping_add(r * self.n + j)
+    }
+
+    /// `rows` rows from row `first` on, or as many as there are.
+    #[inline(always)]
+    pub(crate) fn part(&self, first: usize, rows: usize) -> Self {
+        let first = first.min(self.rows);
+        let data = self.data.wrapping_add(first * self.n);
+        Self { data, rows: rows.min(self.rows - first), ..*self }
     }
 }
 

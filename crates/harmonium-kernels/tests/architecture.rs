@@ -31,7 +31,7 @@ const CRATE: [&str; 20] = [
 ];
 
 /// The files of the fixed-point engine, from the ground up.
-const FIXED: [&str; 17] = [
+const FIXED: [&str; 18] = [
     "side",
     "transpose",
     "vector",
@@ -47,6 +47,7 @@ const FIXED: [&str; 17] = [
     "outputs",
     "finish",
     "register_tables",
+    "row_dots",
     "row_lists",
     "outer",
 ];

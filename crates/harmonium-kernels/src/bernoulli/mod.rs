@@ -42,7 +42,8 @@ impl Noise {
     pub(crate) fn new(key: Key, columns: usize, rows: usize) -> Self {
         assert!(columns < 1 << 16 && rows < 1 << 16, "batch too large for its streams");
         let key = Key { block: (rows as u32) << 16 | columns as u32, ..key };
-        Self { lanes: Lanes::new(key.hash()), rest: Stream::new(key) }
+        let hash = key.hash();
+        Self { lanes: Lanes::new(hash), rest: Stream::of_hash(hash) }
     }
 
     /// The leading 16 bits of the next row.

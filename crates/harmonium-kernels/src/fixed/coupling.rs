@@ -186,6 +186,7 @@ mod tests {
     use super::*;
     use crate::reference::{extreme_sums, rounded_weight, transpose};
     use crate::stream::mix;
+    use crate::strip::split_columns;
     use proptest::prelude::*;
 
     fn side(kind: u32, n: usize) -> Side {
@@ -277,10 +278,12 @@ mod tests {
             let (mut want, mut got) = (Coupling::new(a, b), Coupling::new(a, b));
             want.refresh(&w);
             got.refresh(&vec![0.01; k * n]);
-            for (c, mut rounder) in got.rewrite().expect("no Potts layer").enumerate() {
-                let (j, width) = (WIDTH * c, WIDTH.min(n - WIDTH * c));
-                let rows: Vec<&[f32]> = (0..k).map(|i| &w[i * n + j..][..width]).collect();
-                rows.chunks(32 * piece).for_each(|rows| rounder.take(rows));
+            let mut new = w.clone();
+            let strips = split_columns(&mut new, n, WIDTH);
+            for (mut rounder, strip) in got.rewrite().expect("no Potts layer").zip(strips) {
+                for first in (0..k).step_by(32 * piece) {
+                    rounder.take(&strip, (32 * piece).min(k - first));
+                }
             }
             got.rewritten(&w);
             prop_assert!(got == want);

@@ -6,7 +6,7 @@ use super::plan::{EMPTY, FLUSH, LAST};
 use super::table::{ENTRIES, Mode, add_by_tables, add_codes, add_lists};
 use super::words::{Word, WordBuffers, Words};
 use crate::bernoulli::{STEPS_PER_NAT, STREAM_ROWS, Sums16, Sums32};
-use crate::isa::Isa;
+use crate::isa::{Isa, multiversion};
 use crate::scratch::{self, Kept, first};
 use crate::strip::for_each_task;
 use crate::x32::{I16x32, I32x32, WIDTH};
@@ -91,7 +91,7 @@ impl<'a> Field<'a> {
             let (table, narrow, wide) = &mut *sums;
             let table = first(table, ENTRIES);
             let (narrow, wide) = (first(narrow, block.rows), first(wide, block.rows));
-            if let Some(bias) = self.narrow_bias(column) {
+            if let Some(bias) = self.narrow_bias(isa, column) {
                 self.sum(isa, block, &prepared, None, table, narrow, wide);
                 finish(block, Sums::Narrow(Sums16 { sums: narrow, bias }));
             } else {
@@ -153,7 +153,7 @@ impl<'a> Field<'a> {
     }
 
     /// The constant of 32 columns in the sampler's unit, if 16-bit sums can serve as logits directly.
-    fn narrow_bias(&self, column: usize) -> Option<I16x32> {
+    fn narrow_bias(&self, isa: Isa, column: usize) -> Option<I16x32> {
         let [input] = self.inputs else { return None };
         let half = input.direction.half;
         let spin = matches!(half.source, Side::Spin(_));
@@ -162,21 +162,9 @@ impl<'a> Field<'a> {
         if step_in_nats * STEPS_PER_NAT != 1.0 || !half.is_narrow(column) {
             return None;
         }
-        let (factor, mut bias) = (self.factor(), I16x32::default());
-        for (c, (bias, &theta)) in bias.0.iter_mut().zip(&self.theta[column * WIDTH..]).enumerate() {
-            let spins = if spin { f64::from(half.totals(column)[c]) * step } else { 0.0 };
-            let value = factor * (f64::from(theta) - spins) * STEPS_PER_NAT;
-            // Not so for a NaN either.
-            let fits = value.abs() < 32767.5;
-            if !fits {
-                return None;
-            }
-            // Rounded as by `round`, which is a call.
-            let whole = value as i32;
-            let rest = value - f64::from(whole);
-            *bias = (whole + i32::from(rest >= 0.5) - i32::from(rest <= -0.5)) as i16;
-        }
-        Some(bias)
+        let totals = spin.then(|| half.totals(column));
+        let theta = &self.theta[column * WIDTH..];
+        narrow_bias(isa, &theta[..theta.len().min(WIDTH)], totals, self.factor(), step)
     }
 
     /// The constant of 32 columns in steps of 2^-s.
@@ -193,5 +181,27 @@ impl<'a> Field<'a> {
             }
         }
         bias
+    }
+}
+
+multiversion! {
+    /// factor · (θ − Σŵ·step) in the sampler's unit, rounded, if all of them fit 16 bits; Σŵ are the sums of the weights of spins.
+    fn narrow_bias(isa: Isa, theta: &[f32], totals: Option<&[i32; WIDTH]>, factor: f64, step: f64) -> Option<I16x32> {
+        let (mut field, mut spins) = ([0.0; WIDTH], [0.0; WIDTH]);
+        field.iter_mut().zip(theta).for_each(|(to, &theta)| *to = f64::from(theta));
+        if let Some(totals) = totals {
+            spins.iter_mut().zip(&totals[..theta.len()]).for_each(|(to, &total)| *to = f64::from(total) * step);
+        }
+        let (mut bias, mut fits) = (I16x32::default(), true);
+        for ((bias, field), spins) in bias.0.iter_mut().zip(&field).zip(&spins) {
+            let value = factor * (field - spins) * STEPS_PER_NAT;
+            // Not so for a NaN either.
+            fits &= value.abs() < 32767.5;
+            // Rounded as by `round`, which is a call.
+            let whole = value as i32;
+            let rest = value - f64::from(whole);
+            *bias = (whole + i32::from(rest >= 0.5) - i32::from(rest <= -0.5)) as i16;
+        }
+        fits.then_some(bias)
     }
 }

@@ -21,6 +21,7 @@ mod plan;
 mod quantise;
 mod register_tables;
 mod rewrite;
+mod row_dots;
 mod row_lists;
 mod side;
 mod table;

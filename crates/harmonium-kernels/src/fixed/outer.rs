@@ -7,6 +7,8 @@ use super::finish::{Affine, Write, finish};
 use super::means::{Means, WORDS_PER_FLUSH};
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use super::register_tables;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use super::row_dots;
 use super::row_lists;
 use super::table::{ENTRIES, Mode, add_by_tables};
 use crate::bernoulli::LEVELS;
@@ -192,6 +194,9 @@ enum Method {
     /// By tables in registers.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     RegisterTables,
+    /// Four rows at a time by dot products, where there are few rows.
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    RowDots,
     /// Row after row, where few bits are set.
     RowLists,
 }
@@ -201,12 +206,16 @@ impl Method {
     fn of(isa: Isa, products: &[Product<'_>]) -> Self {
         let set: usize = products.iter().map(|p| count_all(isa, p.v.data()) as usize).sum();
         let bits: usize = products.iter().map(|p| p.v.rows() * p.v.bits()).sum();
-        if 4 * set < bits { Self::RowLists } else { Self::dense(isa) }
+        let rows = products.iter().map(|p| p.v.rows()).max().unwrap_or(0);
+        if 4 * set < bits { Self::RowLists } else { Self::dense(isa, rows) }
     }
 
-    /// The fastest where many bits are set.
-    fn dense(isa: Isa) -> Self {
+    /// The fastest where many bits are set, of up to `rows` rows each.
+    fn dense(isa: Isa, rows: usize) -> Self {
+        let _ = rows;
         match isa.level() {
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            Level::Avx512 if rows <= row_dots::MOST_ROWS => Self::RowDots,
             #[cfg(all(target_arch = "x86_64", not(miri)))]
             Level::Avx512 => Self::RegisterTables,
             _ => Self::MemoryTables,
@@ -219,7 +228,7 @@ impl Method {
         match self {
             Self::MemoryTables => k.max(1),
             #[cfg(all(target_arch = "x86_64", not(miri)))]
-            Self::RegisterTables => register_tables::UNITS,
+            Self::RegisterTables | Self::RowDots => register_tables::UNITS,
             Self::RowLists => row_lists::UNITS,
         }
     }
@@ -242,6 +251,8 @@ struct TransposedBits {
     words: Vec<u64>,
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     index: Vec<register_tables::Index>,
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    fours: Vec<u32>,
     lists: row_lists::RowLists,
 }
 
@@ -254,6 +265,8 @@ impl Default for TransposedBits {
             words: Vec::new(),
             #[cfg(all(target_arch = "x86_64", not(miri)))]
             index: Vec::new(),
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            fours: Vec::new(),
             lists: row_lists::RowLists::default(),
         }
     }
@@ -271,6 +284,9 @@ struct PieceSums {
     /// By columns.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     columns: Vec<i32>,
+    /// For each product.
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    fours: Vec<Vec<row_dots::Four>>,
     /// For each product.
     levels: Vec<Vec<Levels>>,
 }
@@ -293,6 +309,8 @@ impl TransposedBits {
             Method::RegisterTables => unsafe {
                 register_tables::index(&self.words, rows, k, &mut self.index)
             },
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            Method::RowDots => row_dots::spread(&self.words, rows, k, &mut self.fours),
             Method::RowLists => self.lists.set(isa, &self.words, rows, k),
         }
     }
@@ -305,6 +323,11 @@ impl TransposedBits {
             // SAFETY: as in `set`.
             Method::RegisterTables => unsafe {
                 register_tables::tables(&levels[1..], nth(&mut sums.tables, number))
+            },
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            // SAFETY: as in `set`.
+            Method::RowDots => unsafe {
+                row_dots::interleave(&levels[1..], nth(&mut sums.fours, number))
             },
             Method::RowLists => row_lists::RowLists::prepare(levels, nth(&mut sums.levels, number)),
         }
@@ -331,6 +354,14 @@ impl TransposedBits {
                 return unsafe {
                     register_tables::add_levels(tables, index, units, columns, prefetch_hook)
                 };
+            }
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            Method::RowDots => {
+                prefetch_hook(0, 1);
+                let (fours, wide) = (&sums.fours[number][..], first(&mut sums.wide, units.len()));
+                let bits = &self.fours[units.start * fours.len()..units.end * fours.len()];
+                // SAFETY: as in `set`.
+                return unsafe { row_dots::add((fours, negative, fresh), bits, wide) };
             }
             Method::RowLists => {
                 let (padded, wide) = (&sums.levels[number], first(&mut sums.wide, units.len()));
@@ -388,9 +419,7 @@ impl PieceSums {
             Method::RegisterTables => unsafe {
                 register_tables::finish(&self.columns, ones, affine, write, strip)
             },
-            Method::MemoryTables | Method::RowLists => {
-                finish(isa, &self.wide, ones, affine, write, strip)
-            }
+            _ => finish(isa, &self.wide, ones, affine, write, strip),
         }
     }
 }
@@ -450,7 +479,7 @@ mod tests {
             }
             let mirrored: Vec<Levels> =
                 levels.iter().map(|row| Levels(std::array::from_fn(|c| row.0[31 - c]))).collect();
-            for (isa, method) in Isa::all().into_iter().flat_map(|isa| [Method::RowLists, Method::dense(isa)].map(|method| (isa, method))) {
+            for (isa, method) in Isa::all().into_iter().flat_map(|isa| [Method::RowLists, Method::dense(isa, 0), Method::dense(isa, rows), Method::dense(isa, 9999)].map(|method| (isa, method))) {
                 let (mut sums, mut transposed) = (PieceSums::default(), TransposedBits::default());
                 transposed.set(isa, method, v);
                 transposed.prepare(&levels, 1, &mut sums);

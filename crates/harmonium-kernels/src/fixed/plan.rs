@@ -5,6 +5,7 @@ mod x86;
 
 use super::transpose::transpose_4x4;
 use crate::isa::{Isa, multiversion};
+use crate::strip::Singles;
 use crate::x32::{F32x32, I16x32, WIDTH};
 
 /// The sums of a block end a run here: add them to the 32-bit sums.
@@ -53,39 +54,52 @@ pub(super) struct StripStats {
     pub(super) overflow: bool,
 }
 
-multiversion! {
-    /// Up to `TILE` rows of up to 32 weights, padded with zeros.
-    #[inline(always)]
-    pub(super) fn load_tile(isa: Isa, rows: &[&[f32]], tile: &mut [F32x32; TILE]) {
-        for (i, to) in tile.iter_mut().enumerate() {
-            match rows.get(i) {
-                Some(row) if row.len() == WIDTH => to.0.iter_mut().zip(*row).for_each(|(to, w)| *to = *w),
-                row => {
-                    *to = ZERO;
-                    to.0.iter_mut().zip(row.copied().unwrap_or_default()).for_each(|(to, w)| *to = *w);
-                }
-            }
-        }
-    } avx512 => x86::load_tile
-}
+/// Rounded weights, and what each of their rows adds to the columns.
+pub(super) type Rounded<'a> = (&'a mut [I16x32], &'a mut TileSums);
 
 multiversion! {
-    /// The transpose of a tile.
+    /// Rounds up to `TILE` rows of up to 32 weights to steps of 1/scale, scale being a power of two, as they are and transposed;
+    /// `pair` is memory for it.
     #[inline(always)]
-    pub(super) fn transpose_tile(isa: Isa, from: &[F32x32; TILE], to: &mut [F32x32; TILE]) {
-        for i in (0..TILE).step_by(4) {
-            for j in (0..TILE).step_by(4) {
-                let four = |r: usize| -> &[f32; 4] { from[i + r].0[j..j + 4].try_into().expect("four") };
-                let square = transpose_4x4(four(0), four(1), four(2), four(3));
-                for (to, row) in to[j..j + 4].iter_mut().zip(square) {
-                    to.0[i..i + 4].copy_from_slice(&row);
-                }
+    pub(super) fn round_both_ways(isa: Isa, rows: Singles<'_>, scale: f32, forward: Rounded<'_>, backward: Rounded<'_>, pair: &mut TilePair) {
+        let TilePair { tile, transposed } = pair;
+        load_tile(rows, tile);
+        forward.1.round(isa, tile, scale, forward.0);
+        transpose_tile(tile, transposed);
+        backward.1.round(isa, transposed, scale, backward.0);
+    } avx512 => x86::round_both_ways
+}
+
+/// The rows of a tile, padded with zeros.
+#[inline(always)]
+fn load_tile(rows: Singles<'_>, tile: &mut [F32x32; TILE]) {
+    for (i, to) in tile.iter_mut().enumerate() {
+        let row = rows.row(i);
+        if let Ok(row) = <&[f32; WIDTH]>::try_from(row) {
+            to.0.iter_mut().zip(row).for_each(|(to, w)| *to = *w);
+        } else {
+            *to = ZERO;
+            to.0.iter_mut().zip(row).for_each(|(to, w)| *to = *w);
+        }
+    }
+}
+
+/// The transpose of a tile.
+#[inline(always)]
+fn transpose_tile(from: &[F32x32; TILE], to: &mut [F32x32; TILE]) {
+    for i in (0..TILE).step_by(4) {
+        for j in (0..TILE).step_by(4) {
+            let four = |r: usize| -> &[f32; 4] { from[i + r].0[j..j + 4].try_into().expect("four") };
+            let square = transpose_4x4(four(0), four(1), four(2), four(3));
+            for (to, row) in to[j..j + 4].iter_mut().zip(square) {
+                to.0[i..i + 4].copy_from_slice(&row);
             }
         }
-    } avx512 => x86::transpose_tile
+    }
 }
 
 /// The larger of two bounds; NaN if one is.
+#[inline(always)]
 pub(super) fn max_or_nan(a: f32, b: f32) -> f32 {
     if a.is_nan() || a >= b { a } else { b }
 }
@@ -175,11 +189,26 @@ impl Extremes {
         self.high.0.iter_mut().zip(&other.high.0).for_each(|(a, b)| *a += b);
         self.low.0.iter_mut().zip(&other.low.0).for_each(|(a, b)| *a += b);
     }
+    /// The largest absolute value; a NaN counts for nothing.
     #[inline(always)]
     fn widest(&self) -> f32 {
-        let high = self.high.0.iter().fold(0f32, |m, &x| if x > m { x } else { m });
-        self.low.0.iter().fold(high, |m, &x| if -x > m { -x } else { m })
+        let larger = |a: f32, b: f32| if b > a { b } else { a };
+        let mut lanes = ZERO;
+        for ((m, &high), &low) in lanes.0.iter_mut().zip(&self.high.0).zip(&self.low.0) {
+            *m = larger(larger(*m, high), -low);
+        }
+        widest_lane(&lanes, larger)
     }
+}
+
+/// Halves onto halves: 32 numbers one after the other would wait for each other. `larger` may be in any order.
+#[inline(always)]
+fn widest_lane(lanes: &F32x32, larger: impl Fn(f32, f32) -> f32) -> f32 {
+    let (mut a, mut b, mut c) = ([0.0; 16], [0.0; 8], [0.0; 4]);
+    (0..16).for_each(|k| a[k] = larger(lanes.0[k], lanes.0[k + 16]));
+    (0..8).for_each(|k| b[k] = larger(a[k], a[k + 8]));
+    (0..4).for_each(|k| c[k] = larger(b[k], b[k + 4]));
+    larger(larger(c[0], c[2]), larger(c[1], c[3]))
 }
 
 /// 1.5·2^23: the sum with it has the integer part in the low bits, rounded to nearest.
@@ -289,18 +318,23 @@ impl Planner {
             plan[last] |= LAST;
         }
         let errors = self.error.high.0.iter().zip(&self.error.low.0);
-        let error = errors.zip(&self.total.0).fold(0.0, |m, ((&high, &low), &total)| {
+        let (mut lanes, mut total) = (ZERO, [0; WIDTH]);
+        for ((m, (&high, &low)), &total) in lanes.0.iter_mut().zip(errors).zip(&self.total.0) {
             let error = if spin { high - low } else { max_or_nan(high, -low) };
-            max_or_nan(m, if total.is_nan() { f32::NAN } else { error })
-        });
+            *m = max_or_nan(*m, if total.is_nan() { f32::NAN } else { error });
+        }
+        let error = widest_lane(&lanes, max_or_nan);
+        // A plain loop: `map` of arrays is not always inlined.
+        total.iter_mut().zip(&self.total.0).for_each(|(to, &t)| *to = t as i32);
+        let widest = self.all.widest();
         StripStats {
-            total: self.total.0.map(|t| t as i32),
+            total,
             largest: self.largest / scale,
             // The sums of the errors are themselves rounded: far less than this part of them. And that of the weights, at most
             // 32 at a time, by less than 2^-19 of their sizes, which enters when the rounded ones are subtracted.
-            error: error * (1.0 + 1.0 / 1024.0) + 2.0 * self.all.widest() * 2f32.powi(-19),
+            error: error * (1.0 + 1.0 / 1024.0) + 2.0 * widest * 2f32.powi(-19),
             runs: self.runs,
-            overflow: self.overflow || self.all.widest() > LIMIT_32,
+            overflow: self.overflow || widest > LIMIT_32,
         }
     }
 }
@@ -317,17 +351,14 @@ mod tests {
             let at = |i: usize| mix(mix(seed) ^ i as u64) as f64 / 2f64.powi(64);
             let scale = [1.0, 300.0, 1e6, f64::NAN][odd];
             let w: Vec<f32> = (0..rows * width).map(|i| (scale * (at(i) - 0.5)) as f32).collect();
-            let rows: Vec<&[f32]> = (0..rows).map(|r| &w[r * width..][..width]).collect();
+            let singles = Singles::of(&w, width, (0, rows), (0, width));
             let run = |isa| {
-                let (mut tile, mut transposed) = ([ZERO; TILE], [ZERO; TILE]);
-                load_tile(isa, &rows, &mut tile);
-                transpose_tile(isa, &tile, &mut transposed);
-                let mut out = [vec![I16x32::default(); rows.len()], vec![I16x32::default(); width]];
+                let mut out = [vec![I16x32::default(); rows], vec![I16x32::default(); width]];
+                let mut sums = [TileSums::NONE; 2];
+                let ([ahead, back], [first, second]) = (&mut out, &mut sums);
+                round_both_ways(isa, singles, 2.0, (ahead, first), (back, second), &mut TilePair::default());
                 let mut facts = Vec::new();
-                for (tile, out) in [&tile, &transposed].into_iter().zip(&mut out) {
-                    let mut units = TileSums::NONE;
-                    units.round(isa, tile, 2.0, out);
-                    let TileSums { sum, size, total, error, sites } = units;
+                for TileSums { sum, size, total, error, sites } in sums {
                     facts.extend([sum, size, total, error].map(|x| x.0.map(f32::to_bits)));
                     facts.push([sites.to_bits(); 32]);
                 }

@@ -5,12 +5,12 @@
 //! the sums of its columns are kept until all strips have been rounded; [`finish`] then makes the backward plan.
 
 use super::Side;
-use super::plan::{Planner, StripStats, TILE, TilePair, TileSums, load_tile, transpose_tile};
+use super::plan::{Planner, StripStats, TILE, TilePair, TileSums, round_both_ways};
 use super::quantise::DirectedWeights;
 use crate::isa::{Isa, multiversion};
 use crate::prefetch::prefetch;
 use crate::scratch::{self, Kept};
-use crate::strip::{Columns, for_each_part, split_columns};
+use crate::strip::{Columns, Singles, for_each_part, split_columns};
 use crate::x32::{I16x32, WIDTH};
 
 thread_local! {
@@ -93,54 +93,54 @@ impl Rounder<'_> {
         const PIECE: usize = 8 * TILE;
         for first in (0..self.forward.len()).step_by(PIECE) {
             let here = PIECE.min(self.forward.len() - first);
-            let mut rows: [&[f32]; PIECE] = [&[]; PIECE];
-            for (i, row) in rows[..here].iter_mut().enumerate() {
-                let at = (first + i) * n + j;
-                *row = &w[at..at + width];
-                prefetch(w, at);
-                prefetch(w, at + WIDTH / 2);
+            for i in first..first + here {
+                prefetch(w, i * n + j);
+                prefetch(w, i * n + j + WIDTH / 2);
             }
-            self.take(&rows[..here]);
+            self.take_rows(Singles::of(w, n, (first, here), (j, width)));
         }
     }
 
-    /// The next rows of the strip: a multiple of 32 of them, unless they are the last.
+    /// The next `rows` rows of the strip with these weights: a multiple of 32 of them, unless they are the last.
     ///
     /// # Panics
-    /// If there are too many, or they are not as long as the strip is wide.
-    pub fn take(&mut self, rows: &[&[f32]]) {
-        let (isa, width) = (Isa::detect(), self.backward.width());
+    /// If there are not so many, the strip is of another width, or the weights are not in single precision.
+    #[inline(always)]
+    pub fn take<T: 'static>(&mut self, w: &Columns<'_, T>, rows: usize) {
+        let rows = w.singles(self.rows..self.rows + rows);
+        self.take_rows(rows.expect("tables are for single precision"));
+    }
+
+    fn take_rows(&mut self, rows: Singles<'_>) {
+        let isa = Isa::detect();
         assert!(self.rows.is_multiple_of(TILE), "rewrite: rows in pieces of 32");
-        assert!(rows.iter().all(|row| row.len() == width), "rewrite: rows as long as the strip is wide");
+        assert_eq!(rows.width(), self.backward.width(), "rewrite: rows as long as the strip is wide");
         if self.rows == 0 {
             *self.planner = Planner::new();
         }
         take(isa, rows, self, &mut scratch::take(&PAIR));
-        self.rows += rows.len();
-        if self.rows == self.forward.len() {
-            *self.column = self.planner.finish(self.spin, self.scale, self.plan);
-        }
     }
 }
 
 multiversion! {
-    fn take(isa: Isa, rows: &[&[f32]], to: &mut Rounder<'_>, pair: &mut TilePair) {
-        let TilePair { tile, transposed } = pair;
+    fn take(isa: Isa, all_rows: Singles<'_>, to: &mut Rounder<'_>, pair: &mut TilePair) {
         let mut units = TileSums::NONE;
         let (all, scale) = (to.forward.len(), to.scale);
-        let out = &mut to.forward[to.rows..][..rows.len()];
-        for (t, (rows, out)) in rows.chunks(TILE).zip(out.chunks_mut(TILE)).enumerate() {
-            load_tile(isa, rows, tile);
-            units.round(isa, tile, scale, out);
+        let out = &mut to.forward[to.rows..][..all_rows.len()];
+        for (t, out) in out.chunks_mut(TILE).enumerate() {
+            let (number, rows) = (to.rows / TILE + t, all_rows.part(t * TILE, TILE));
+            let backward = (to.backward.row(number), &mut to.tiles[number]);
+            round_both_ways(isa, rows, scale, (out, &mut units), backward, pair);
             to.planner.units(&units);
-            let number = to.rows / TILE + t;
-            transpose_tile(isa, tile, transposed);
-            to.tiles[number].round(isa, transposed, scale, to.backward.row(number));
             let done = to.rows + t * TILE + rows.len();
             let block = DirectedWeights::rows_per_block(Side::Binary(0));
             if done.is_multiple_of(block) || done == all {
                 to.planner.end_block((done - 1) / block, to.plan);
             }
+        }
+        to.rows += all_rows.len();
+        if to.rows == all {
+            *to.column = to.planner.finish(to.spin, to.scale, to.plan);
         }
     }
 }

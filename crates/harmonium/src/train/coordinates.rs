@@ -5,6 +5,7 @@ use super::{Coordinates, Data};
 use crate::machine::Parameters;
 use crate::{Archive, Kind, Machine, Real, Result, Role, units};
 use ndarray::Array2;
+use std::ops::Range;
 
 /// Variance added to that of every unit before scales are computed, for units that are constant.
 const PSEUDO_VARIANCE: f64 = 0.02;
@@ -133,14 +134,15 @@ impl<T: Real> OffsetsAndScales<T> {
         self.started = true;
         for l in machine.with_role(Role::Hidden) {
             let stats = &positive[l];
+            let kind = machine.layer(l).kind();
+            let linear = kind.linear_rows();
             for j in 0..self.centre[l].len() {
                 let slide = |old: T, new: f64| old.f64() + rate * (new - old.f64());
-                let kind = machine.layer(l).kind();
-                let mean = slide(self.centre[l][j], mean(kind, stats, j).f64());
+                let seen = mean(linear.clone(), stats, j).f64();
                 let scale = self.scale[l][j].f64();
                 let old = T::of(scale * scale - PSEUDO_VARIANCE);
-                let variance = slide(old, variance(kind, stats, j));
-                self.set(l, j, mean, variance.max(0.0));
+                let variance = slide(old, kind.variance(seen, |row| stats[[row, j]].f64()));
+                self.set(l, j, slide(self.centre[l][j], seen), variance.max(0.0));
             }
         }
     }
@@ -211,13 +213,7 @@ pub(super) fn linear_of(kind: Kind, row: usize) -> Option<usize> {
     kind.gamma_rows().contains(&row).then(|| row - kind.gamma_rows().start)
 }
 
-/// $\langle x\rangle$ of column `j` from the moments of a layer.
-pub(super) fn mean<T: Real>(kind: Kind, stats: &Array2<T>, j: usize) -> T {
-    kind.linear_rows().map(|row| stats[[row, j]]).sum()
-}
-
-/// The variance of column `j` from the moments of a layer.
-fn variance<T: Real>(kind: Kind, stats: &Array2<T>, j: usize) -> f64 {
-    let m = mean(kind, stats, j).f64();
-    kind.variance(m, |row| stats[[row, j]].f64())
+/// $\langle x\rangle$ of column `j` from the moments of a layer, whose statistics in the `linear` rows add up to x.
+pub(super) fn mean<T: Real>(linear: Range<usize>, stats: &Array2<T>, j: usize) -> T {
+    linear.map(|row| stats[[row, j]]).sum()
 }

@@ -43,7 +43,7 @@ struct Work<T> {
     /// Inverse scales of the two ends of a coupling.
     inverse: [Vec<T>; 2],
     parts: Vec<PassSums<T>>,
-    /// The gradient of a row of a layer's parameters, then its change.
+    /// The gradient of a row of a layer's parameters, then its change; before that, means of the negative phase.
     delta: Vec<T>,
     /// How far each γ has moved.
     moved: Vec<T>,
@@ -163,7 +163,7 @@ impl<T: Real> Stepper<T> {
         work.differences.resize_with(old.len(), Vec::new);
         work.shifts.resize_with(old.len(), Vec::new);
         for l in 0..old.len() {
-            difference(old, source, l, &mut work.differences[l]);
+            difference(old, source, l, &mut work.differences[l], &mut work.delta);
             work.shifts[l].clear();
             work.shifts[l].resize(old.layer(l).width(), 0.0);
         }
@@ -287,12 +287,13 @@ impl<T: Real> Stepper<T> {
         let Work { shifts, delta, moved, .. } = work;
         let shifts = &shifts[l];
         // The change of θ depends on that of its γ: γ comes first.
+        let linear_rows = kind.linear_rows();
         moved.clear();
-        moved.resize(kind.linear_rows().len() * n, T::zero());
+        moved.resize(linear_rows.len() * n, T::zero());
         let new = new.layer_mut(l).params_mut();
         for row in 0..count {
             let row = if units.is_some() { count - 1 - row } else { row };
-            let linear = kind.linear_rows().contains(&row);
+            let linear = linear_rows.contains(&row);
             let pull = match self.regulariser.target {
                 Some(target) if linear && old.role(l) == Role::Hidden => {
                     Some((self.regulariser.target_strength, target))
@@ -308,7 +309,8 @@ impl<T: Real> Stepper<T> {
                     let gap = |row: usize| (positive[[row, j]] - negative[[row, j]]).f64();
                     let g =
                         step.wt * units.as_ref().map_or_else(|| gap(row), |u| u.gradient(row, j, gap));
-                    let pulled = pull.map_or(0.0, |(s, t)| s * (t - mean(kind, positive, j).f64()));
+                    let mean = |j| mean(linear_rows.clone(), positive, j).f64();
+                    let pulled = pull.map_or(0.0, |(s, t)| s * (t - mean(j)));
                     T::of(g + pulled)
                 }));
             }
@@ -322,9 +324,9 @@ impl<T: Real> Stepper<T> {
             let gamma_of = linear_of(kind, row);
             let (was, is) = (row_of(theta, row), row_of_mut(new, row));
             if units.is_none() && linear {
-                for j in 0..n {
-                    is[j] = was[j] + (delta[j] - T::of(shifts[j]));
-                    norms.change += (is[j] - was[j]).f64().powi(2);
+                for (((is, &was), &delta), &shift) in is.iter_mut().zip(was).zip(&*delta).zip(shifts) {
+                    *is = was + (delta - T::of(shift));
+                    norms.change += (*is - was).f64().powi(2);
                 }
                 continue;
             }
@@ -380,12 +382,27 @@ impl<T: Real> Stepper<T> {
     }
 }
 
-/// $\langle x\rangle_+ - \langle x\rangle_-$ of layer `l`.
-fn difference<T: Real>(machine: &Machine<T>, source: &Source<'_, T>, l: usize, out: &mut Vec<T>) {
-    let kind = machine.layer(l).kind();
+/// $\langle x\rangle_+ - \langle x\rangle_-$ of layer `l`; `negative` is overwritten.
+fn difference<T: Real>(
+    machine: &Machine<T>,
+    source: &Source<'_, T>,
+    l: usize,
+    out: &mut Vec<T>,
+    negative: &mut Vec<T>,
+) {
+    // Row by row: which rows count is asked once, and all columns of a row are added up by vectors.
+    let linear = machine.layer(l).kind().linear_rows();
+    let means = |stats: &Array2<T>, out: &mut Vec<T>| {
+        out.clear();
+        out.extend_from_slice(row_of(stats, linear.start));
+        for row in linear.clone().skip(1) {
+            out.iter_mut().zip(row_of(stats, row)).for_each(|(o, &x)| *o += x);
+        }
+    };
     let (p, n) = source.gradient.layer(l);
-    out.clear();
-    out.extend((0..p.ncols()).map(|j| mean(kind, p, j) - mean(kind, n, j)));
+    means(p, out);
+    means(n, negative);
+    out.iter_mut().zip(&*negative).for_each(|(p, &n)| *p -= n);
 }
 
 const STANDARD: &str = "arrays of a machine are in standard layout";

@@ -89,7 +89,8 @@ impl<T: Real> Stack<T> {
                 }
                 let moments = level.at(1.0).moments(data.states(), &[1], data.wts())?;
                 let h = level.layer(1);
-                let mean = |j: usize| super::coordinates::mean(h.kind(), &moments.layers[1], j);
+                let mean =
+                    |j: usize| super::coordinates::mean(h.kind().linear_rows(), &moments.layers[1], j);
                 let mean = ndarray::Array1::from_iter((0..h.width()).map(mean));
                 let above = deep.couplings()[k].w().dot(&mean);
                 let kind = deep.layer(k).kind();

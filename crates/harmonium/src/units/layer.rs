@@ -58,13 +58,14 @@ impl<T: Real> Layer<T> {
     /// # Errors
     /// Names the first offending parameter.
     pub fn check(&self) -> Result<()> {
-        for (row, name) in self.params.rows().into_iter().zip(self.kind.params()) {
+        for (row, name) in self.flat().chunks(self.width().max(1)).zip(self.kind.params()) {
             let gamma = name.starts_with("gamma");
-            for (j, &x) in row.iter().enumerate() {
-                if !x.is_finite() || gamma && x <= T::zero() {
-                    let expected = if gamma { "a positive number" } else { "a finite number" };
-                    return Err(Error::value(format!("{name}[{j}]"), expected, x));
-                }
+            let is_wrong = |x: T| !x.is_finite() | (gamma & (x <= T::zero()));
+            // Every update asks: a loop to the end has vectors, one that stops at the first has not.
+            if row.iter().fold(false, |any, &x| any | is_wrong(x)) {
+                let (j, x) = row.iter().enumerate().find(|(_, x)| is_wrong(**x)).expect("just seen");
+                let expected = if gamma { "a positive number" } else { "a finite number" };
+                return Err(Error::value(format!("{name}[{j}]"), expected, *x));
             }
         }
         Ok(())

@@ -1,8 +1,9 @@
 //! Rounding with the sums in registers: the compiler would keep them in memory.
 
-use super::{LARGEST, MAGIC, TILE, TileSums};
+use super::{LARGEST, MAGIC, Rounded, TILE, TilePair, TileSums};
 use crate::fixed::transpose::transpose_16x16;
-use crate::x32::{F32x32, I16x32};
+use crate::strip::Singles;
+use crate::x32::{F32x32, I16x32, WIDTH};
 use std::arch::x86_64::*;
 
 /// Sixteen weights, rounded, and what they add to the sums so far: the operations of `super::round_tile`.
@@ -39,6 +40,18 @@ impl HalfTileSums {
         self.total = _mm512_add_ps(self.total, y);
         self.error = _mm512_add_ps(self.error, _mm512_abs_ps(_mm512_fmsub_ps(w, scale, y)));
         stored
+    }
+
+    /// Rounds and adds sixteen weights, and stores them in a half of `out`.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn round(&mut self, w: __m512, scale: __m512, half: usize, out: &mut I16x32) {
+        let stored = self.add(w, scale);
+        // SAFETY: sixteen of 32 columns, half < 2.
+        unsafe {
+            let to = out.0.as_mut_ptr().add(16 * half).cast();
+            _mm256_storeu_si256(to, _mm512_cvtepi32_epi16(stored));
+        }
     }
 
     #[inline]
@@ -78,36 +91,45 @@ pub(super) fn round_tile(w: &[F32x32; TILE], scale: f32, out: &mut [I16x32], uni
     units.sites = out.len() as f32;
 }
 
-/// As `super::load_tile`.
+/// As `super::round_both_ways`. Weights are read where they are, twice; no tile is made of them.
 #[target_feature(enable = "avx2,avx512f,avx512bw,avx512dq,avx512vl")]
-pub(super) fn load_tile(rows: &[&[f32]], tile: &mut [F32x32; TILE]) {
-    for (i, to) in tile.iter_mut().enumerate() {
-        let row = rows.get(i).copied().unwrap_or_default();
-        for half in 0..2 {
-            let here = row.len().saturating_sub(16 * half).min(16);
-            let mask = ((1u32 << here) - 1) as u16;
-            // SAFETY: only the `here` weights that the row has are read, and sixteen of 32 columns written.
-            unsafe {
-                let x = _mm512_maskz_loadu_ps(mask, row.as_ptr().wrapping_add(16 * half));
-                _mm512_storeu_ps(to.0.as_mut_ptr().add(16 * half), x);
+pub(super) fn round_both_ways(
+    rows: Singles<'_>,
+    scale: f32,
+    (ahead, sums_ahead): Rounded<'_>,
+    (back, sums_back): Rounded<'_>,
+    _: &mut TilePair,
+) {
+    assert!(rows.len() <= TILE && rows.width() <= WIDTH);
+    assert!(ahead.len() == rows.len() && back.len() == rows.width());
+    let scale = _mm512_set1_ps(scale);
+    // Of each half of the columns, the ones that the rows have.
+    let mask = [0, 1].map(|half| ((1u32 << rows.width().saturating_sub(16 * half).min(16)) - 1) as u16);
+    for (half, mask) in mask.into_iter().enumerate() {
+        let mut sums = HalfTileSums::new();
+        for (r, out) in ahead.iter_mut().enumerate() {
+            // SAFETY: row r < `rows.len()`, of which only what there is is read.
+            let w = unsafe { _mm512_maskz_loadu_ps(mask, rows.start_of(r, 16 * half)) };
+            sums.round(w, scale, half, out);
+        }
+        sums.store(half, sums_ahead);
+    }
+    for half in 0..2 {
+        let mut sums = HalfTileSums::new();
+        for ((j, back), mask) in back.chunks_mut(16).enumerate().zip(mask) {
+            let mut square = [_mm512_setzero_si512(); 16];
+            for (r, x) in square.iter_mut().enumerate() {
+                let r = 16 * half + r;
+                let mask = if r < rows.len() { mask } else { 0 };
+                // SAFETY: nothing is read of a row that is not there, and of the others only what there is.
+                *x = unsafe { _mm512_maskz_loadu_epi32(mask, rows.start_of(r, 16 * j).cast()) };
+            }
+            let columns = transpose_16x16(square);
+            for (out, &x) in back.iter_mut().zip(&columns) {
+                sums.round(_mm512_castsi512_ps(x), scale, half, out);
             }
         }
+        sums.store(half, sums_back);
     }
-}
-
-/// As `super::transpose_tile`.
-#[target_feature(enable = "avx2,avx512f,avx512bw,avx512dq,avx512vl")]
-pub(super) fn transpose_tile(from: &[F32x32; TILE], to: &mut [F32x32; TILE]) {
-    for i in [0, 16] {
-        for j in [0, 16] {
-            // SAFETY: sixteen of 32 columns.
-            let square = std::array::from_fn(|r| unsafe {
-                _mm512_loadu_si512(from[i + r].0.as_ptr().add(j).cast())
-            });
-            for (to, x) in to[j..j + 16].iter_mut().zip(transpose_16x16(square)) {
-                // SAFETY: as above.
-                unsafe { _mm512_storeu_si512(to.0.as_mut_ptr().add(i).cast(), x) };
-            }
-        }
-    }
+    (sums_ahead.sites, sums_back.sites) = (ahead.len() as f32, back.len() as f32);
 }

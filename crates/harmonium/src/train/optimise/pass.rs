@@ -89,31 +89,12 @@ pub(super) fn column_sums<T: Real>(w: &Array2<T>) -> Vec<T> {
     sums
 }
 
-/// Some columns of one row: the arrays that the pass reads and writes, empty where an array is not there.
-pub(super) struct Cells<'a, T> {
-    pub(super) old: &'a [T],
-    pub(super) new: &'a mut [T],
+/// N columns of one row: the old weights, the new ones, and the vectors of the optimiser that are in use, empty where not.
+pub(super) struct Cells<'a, T, const N: usize> {
+    pub(super) old: &'a [T; N],
+    pub(super) new: &'a mut [T; N],
     pub(super) first: &'a mut [T],
     pub(super) second: &'a mut [T],
-    pub(super) average: &'a mut [T],
-}
-
-impl<T> Cells<'_, T> {
-    /// `len` of the cells from `from` on.
-    #[inline(always)]
-    pub(super) fn part(self, from: usize, len: usize) -> Self {
-        #[inline(always)]
-        fn cut<T>(x: &mut [T], from: usize, len: usize) -> &mut [T] {
-            if x.is_empty() { x } else { &mut x[from..from + len] }
-        }
-        Self {
-            old: &self.old[from..from + len],
-            new: cut(self.new, from, len),
-            first: cut(self.first, from, len),
-            second: cut(self.second, from, len),
-            average: cut(self.average, from, len),
-        }
-    }
 }
 
 /// What is the same for all weights of a coupling.
@@ -133,8 +114,10 @@ pub(super) trait Piece<T> {
     fn rows(&self) -> usize;
     /// The difference in row `r` from column `k` of the piece on.
     fn difference<const N: usize>(&self, r: usize, k: usize) -> [T; N];
-    /// The cells of all columns of row `r`.
-    fn cells(&mut self, r: usize) -> Cells<'_, T>;
+    /// The cells of row `r` from column `k` of the piece on, with as many vectors of the optimiser as `MEMORY` says.
+    fn cells<const N: usize, const MEMORY: usize>(&mut self, r: usize, k: usize) -> Cells<'_, T, N>;
+    /// The averages of the same cells, where there are some.
+    fn average<const N: usize>(&mut self, r: usize, k: usize) -> &mut [T];
 }
 
 impl<T: Real> Pass<'_, T> {
@@ -231,15 +214,14 @@ impl<T: Real> Pass<'_, T> {
             (array_of(&part.gradient), array_of(&part.change));
         for r in 0..piece.rows() {
             let difference: [T; N] = piece.difference(r, at);
-            let cells = piece.cells(r).part(at, N);
-            let old: [T; N] = array_of(cells.old);
+            // Written in place: arrays that are copied back go through `memmove`.
+            let Cells { old, new, first, second } = piece.cells::<N, MEMORY>(r, at);
+            let old = *old;
             let (mu, dx) = (ends.centre.0[i + r], ends.difference.0[i + r]);
             let si = ends.inverse.0[i + r];
-            // Written in place: arrays that are copied back go through `memmove`.
-            let new: &mut [T; N] = array_of_mut(cells.new);
             let (mut none, mut none_either) = ([T::zero(); N], [T::zero(); N]);
-            let m = if MEMORY > 0 { array_of_mut(cells.first) } else { &mut none };
-            let s = if MEMORY > 1 { array_of_mut(cells.second) } else { &mut none_either };
+            let m = if MEMORY > 0 { array_of_mut(first) } else { &mut none };
+            let s = if MEMORY > 1 { array_of_mut(second) } else { &mut none_either };
             let mut shift = [T::zero(); N];
             if PLAIN {
                 for k in 0..N {
@@ -267,7 +249,8 @@ impl<T: Real> Pass<'_, T> {
                 shift[k] = d * lambda[k];
             }
             if self.step.average != 0.0 {
-                cells.average.iter_mut().zip(&old).for_each(|(avg, &x)| *avg += average * (x - *avg));
+                let averages = piece.average::<N>(r, at).iter_mut().zip(&old);
+                averages.for_each(|(avg, &x)| *avg += average * (x - *avg));
             }
             if !PLAIN {
                 part.rows[row + r] += sum(&shift);
@@ -296,7 +279,12 @@ fn array_of<T: Copy, const N: usize>(x: &[T]) -> [T; N] {
 }
 
 #[inline(always)]
-fn array_of_mut<T, const N: usize>(x: &mut [T]) -> &mut [T; N] {
+pub(super) fn array_of_ref<T, const N: usize>(x: &[T]) -> &[T; N] {
+    (&x[..N]).try_into().expect("as long as asked for")
+}
+
+#[inline(always)]
+pub(super) fn array_of_mut<T, const N: usize>(x: &mut [T]) -> &mut [T; N] {
     (&mut x[..N]).try_into().expect("as long as asked for")
 }
 

@@ -4,15 +4,12 @@
 //! multiplied just before; else by blocks of rows.
 
 use super::ROWS;
-use super::pass::{CELLS, Cells, Pass, PassSums, Piece};
+use super::pass::{CELLS, Cells, Pass, PassSums, Piece, array_of_mut, array_of_ref};
 use crate::Real;
 use crate::machine::Phase;
 use harmonium_kernels::fixed::{self, Product, Rounder, for_each_strip};
 use harmonium_kernels::{Columns, Loop, for_each_part, prefetch, split_columns, vectorised};
 use ndarray::Array2;
-
-/// Rows written to the tables at a time.
-const TILE: usize = 64;
 
 /// A block of whole rows, its moments multiplied out.
 pub(super) struct RowBlock<'a, T> {
@@ -43,15 +40,19 @@ impl<T: Real> Piece<T> for RowBlock<'_, T> {
         out
     }
     #[inline(always)]
-    fn cells(&mut self, r: usize) -> Cells<'_, T> {
-        let all = Cells {
-            old: self.old,
-            new: &mut *self.new,
-            first: &mut *self.first,
-            second: &mut *self.second,
-            average: &mut *self.average,
-        };
-        all.part(r * self.n, self.n)
+    fn cells<const N: usize, const MEMORY: usize>(&mut self, r: usize, k: usize) -> Cells<'_, T, N> {
+        let at = r * self.n + k;
+        Cells {
+            old: array_of_ref(&self.old[at..]),
+            new: array_of_mut(&mut self.new[at..]),
+            first: if MEMORY > 0 { &mut self.first[at..at + N] } else { &mut [] },
+            second: if MEMORY > 1 { &mut self.second[at..at + N] } else { &mut [] },
+        }
+    }
+    #[inline(always)]
+    fn average<const N: usize>(&mut self, r: usize, k: usize) -> &mut [T] {
+        let at = r * self.n + k;
+        if self.average.is_empty() { &mut [] } else { &mut self.average[at..at + N] }
     }
 }
 
@@ -93,17 +94,10 @@ impl<T: Real> Strip<'_, T> {
         }
     }
 
-    /// Rounds `rows` new rows from `first` on into the tables, while these are in the cache.
-    fn round(&mut self, first: usize, rows: usize) {
+    /// Rounds the next `rows` new rows into the tables, while these are in the cache.
+    fn round(&mut self, rows: usize) {
         if let Some(rounder) = &mut self.rounder {
-            let new = &self.arrays.new;
-            let row = |i| T::as_f32(new.get(i)).expect("tables are for single precision");
-            for i in (first..first + rows).step_by(TILE) {
-                let mut tile: [&[f32]; TILE] = [&[]; TILE];
-                let here = TILE.min(first + rows - i);
-                tile[..here].iter_mut().enumerate().for_each(|(r, to)| *to = row(i + r));
-                rounder.take(&tile[..here]);
-            }
+            rounder.take(&self.arrays.new, rows);
         }
     }
 }
@@ -143,20 +137,26 @@ impl<T: Real> Piece<T> for Slab<'_, '_, T> {
         out
     }
     #[inline(always)]
-    fn cells(&mut self, r: usize) -> Cells<'_, T> {
-        #[inline(always)]
-        fn row<'a, T>(x: &'a mut Option<Columns<'_, T>>, i: usize) -> &'a mut [T] {
-            x.as_mut().map_or(&mut [], |x| x.row(i))
-        }
+    fn cells<const N: usize, const MEMORY: usize>(&mut self, r: usize, k: usize) -> Cells<'_, T, N> {
         let (i, (j, n)) = (self.first_row + r, self.strip);
+        let Arrays { new, first, second, .. } = &mut *self.arrays;
         Cells {
-            old: &self.old[i * n + j..][..CELLS.min(n - j)],
-            new: self.arrays.new.row(i),
-            first: row(&mut self.arrays.first, i),
-            second: row(&mut self.arrays.second, i),
-            average: row(&mut self.arrays.average, i),
+            old: array_of_ref(&self.old[i * n + j + k..]),
+            new: array_of_mut(&mut new.row(i)[k..]),
+            first: if MEMORY > 0 { columns_of(first, i, k, N) } else { &mut [] },
+            second: if MEMORY > 1 { columns_of(second, i, k, N) } else { &mut [] },
         }
     }
+    #[inline(always)]
+    fn average<const N: usize>(&mut self, r: usize, k: usize) -> &mut [T] {
+        columns_of(&mut self.arrays.average, self.first_row + r, k, N)
+    }
+}
+
+/// `len` columns of row `i` from column `k` of the strip on, where the array is there.
+#[inline(always)]
+fn columns_of<'a, T>(x: &'a mut Option<Columns<'_, T>>, i: usize, k: usize, len: usize) -> &'a mut [T] {
+    x.as_mut().map_or(&mut [], |x| &mut x.row(i)[k..k + len])
 }
 
 /// The pass over a slab.
@@ -272,7 +272,7 @@ pub(super) fn run<'a, T: Real>(
             let Strip { arrays, part, .. } = strip;
             let slab = Slab { first_row: i, difference, positive, old, strip: (j, n), arrays };
             vectorised(Sweep { pass, slab, part });
-            strip.round(i, difference.len());
+            strip.round(difference.len());
         });
         return (used, follows);
     }
