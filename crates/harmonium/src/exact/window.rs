@@ -178,7 +178,7 @@ mod tests {
         // One that stops at zero, one with two wells and a normal one.
         let units = [relu, two([0.8, 1.0], [1.5, 2.0]), two([1.1, -0.5], [1.1, 0.5])];
         let weights = ndarray::arr2(&[[0.0, 0.5, -0.4], [0.5, 0.0, 0.3], [-0.4, 0.3, 0.0]]);
-        let (tail, step) = (10.0, 0.05);
+        let (tail, step) = (10.0, 0.1);
         let log_density = |x: [f64; 3]| -> f64 {
             let own = x.iter().zip(&units).map(|(x, u)| {
                 let side = &u.sides[usize::from(*x < 0.0)];
@@ -189,7 +189,7 @@ mod tests {
         };
         let lattice =
             |k: i32, lowest: i32| (lowest..=k).map(|k| f64::from(k) * step).collect::<Vec<_>>();
-        let axes = [lattice(200, 0), lattice(200, -200), lattice(200, -200)];
+        let axes = [lattice(100, 0), lattice(100, -100), lattice(100, -100)];
         let mut profiles = axes.each_ref().map(|a| vec![f64::NEG_INFINITY; a.len()]);
         for (i, &x) in axes[0].iter().enumerate() {
             for (j, &y) in axes[1].iter().enumerate() {

@@ -81,7 +81,7 @@ fn levels<T: Real>(
         let updates = plan.updates.min(EXACT_UPDATES / 2);
         Ok(if exact { TrainPlan { updates, stop_after: updates, ..plan } } else { plan })
     };
-    let stack = Stack::train_by(visible, &hidden, &rows, plan.seed, &mut [watch], &plan_of)?;
+    let stack = Stack::train_by(visible, &hidden, &rows, plan.seed, &mut [watch], plan_of)?;
     let deep = stack.to_deep(&rows, plan.seed)?;
     machine.set_parameters(&deep.parameters())?;
     Ok(())

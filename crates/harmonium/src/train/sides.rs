@@ -266,6 +266,8 @@ mod tests {
     use super::super::init::from_data;
     use super::*;
 
+    type Extra = fn(f64) -> f64;
+
     /// Rows of normal noise with a correlation, and `extra` times a second draw along (1, 2, −1).
     fn rows(extra: impl Fn(f64) -> f64) -> Array2<f64> {
         let mut rng = Stream::new(Key { seed: 5, purpose: purpose::USER, block: 0, sweep: 0 });
@@ -300,7 +302,7 @@ mod tests {
     /// distribution, and there is no second direction.
     #[test]
     fn units_start_where_rows_are_not_normal() {
-        let cases: [(fn(f64) -> f64, f64); 3] = [
+        let cases: [(Extra, f64); 3] = [
             (|x| 3.0 * x.signum() + 0.3 * x, 0.2),
             (|x| if x > 0.0 { 4.0 * x } else { 0.3 * x }, 0.1),
             (|x| x * x * x, 0.1),

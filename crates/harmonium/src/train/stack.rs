@@ -24,7 +24,7 @@ impl<T: Real> Stack<T> {
         data: &Data<T>,
         observers: &mut [&mut dyn Observer<T>],
     ) -> Result<Self> {
-        Self::train_by(visible, hidden, data, params.seed.unwrap_or(0), observers, &|m, d| {
+        Self::train_by(visible, hidden, data, params.seed.unwrap_or(0), observers, |m, d| {
             params.plan(m, d)
         })
     }
@@ -36,7 +36,7 @@ impl<T: Real> Stack<T> {
         data: &Data<T>,
         seed: u64,
         observers: &mut [&mut dyn Observer<T>],
-        plan: &dyn Fn(&Machine<T>, &Data<T>) -> Result<TrainPlan>,
+        plan: impl Fn(&Machine<T>, &Data<T>) -> Result<TrainPlan>,
     ) -> Result<Self> {
         if hidden.is_empty() {
             return Err(Error::shape("hidden layers of a stack", "at least one", 0));
