@@ -6,9 +6,7 @@ use crate::objects::from_python;
 use crate::precision::{Precise, Precision, named};
 use crate::schema::{described, schema_of};
 use harmonium::io::LayerInfo;
-use harmonium_data::{
-    BitMatrix, Dataset, Given, Labels, Overrides, Place, ReadOptions, Transform, Values,
-};
+use harmonium_data::{Bits, Dataset, Given, Labels, Overrides, Place, ReadOptions, Transform, Values};
 use harmonium_table::Visible;
 use ndarray::{Array2, ArrayView2};
 use numpy::{IntoPyArray, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
@@ -206,7 +204,7 @@ fn put(block: &mut harmonium_data::Block, x: ArrayView2<'_, f64>) {
     for ((r, j), &x) in x.indexed_iter() {
         match &mut block.values {
             _ if x.is_nan() => {
-                block.missing.get_or_insert_with(|| BitMatrix::zeros(dim.0, dim.1)).set(r, j, true);
+                block.missing.get_or_insert_with(|| Bits::zeros(dim.0, dim.1)).set(r, j, true);
             }
             Values::Bits(bits) => bits.set(r, j, x == 1.0),
             Values::Codes(codes) => codes.set(r, j, x as u32),
