@@ -107,7 +107,7 @@ class _Part:
 
     def load(self, state: dict[str, npt.NDArray[np.float64]]) -> None:
         """Gives it back."""
-        if hasattr(self._function, "load_state_dict"):
+        if state and hasattr(self._function, "load_state_dict"):
             self._function.load_state_dict(state)
 
     def clear(self) -> None:

@@ -107,8 +107,21 @@ def test_samples_features_and_likelihood_are_the_same(tmp_path):
     theirs = json.loads(cli("evaluate", "run", "digits:test", "--quick", "--json", cwd=tmp_path))
     found = machine.log_likelihood(test)
     assert found.verdict == theirs["verdict"] == "exact"
-    assert found.mean == pytest.approx(theirs["log_likelihood"]["mean"], abs=1e-9)
-    assert found.lower == pytest.approx(theirs["log_likelihood"]["lower"], abs=1e-9)
+    assert found.mean == theirs["log_likelihood"]["mean"] and found.lower == theirs["log_likelihood"]["lower"]
+    assert machine.log_z().value == theirs["log_z"]["value"]
+    scored = json.loads(cli("score", "run", "digits:test", "--seed", 3, "--json", cwd=tmp_path))["rows"]
+    assert [row["log_likelihood"]["value"] for row in scored] == list(machine.log_likelihood(test, seed=3).rows)
+
+
+def test_an_estimated_ln_z_is_the_same(tmp_path):
+    flags = ["--hidden", 40, "--updates", 5, "--seed", 1]
+    cli("train", "digits", *flags, "-o", "run", "-q", cwd=tmp_path)
+    machine = hm.load(tmp_path / "run")
+    theirs = json.loads(cli("evaluate", "run", "digits:test", "--quick", "--seed", 3, "--json", cwd=tmp_path))
+    found = machine.log_likelihood(hm.read("digits").test, seed=3)
+    assert found.verdict == theirs["verdict"] != "exact"
+    assert (found.mean, found.lower) == (theirs["log_likelihood"]["mean"], theirs["log_likelihood"]["lower"])
+    assert (found.log_z.value, found.log_z.upper) == (theirs["log_z"]["value"], theirs["log_z"]["upper"])
 
 
 def test_rows_with_gaps_are_evaluated_the_same(tmp_path):
@@ -172,6 +185,7 @@ def test_a_frame_is_the_file_it_would_be(tmp_path):
         }
     )
     frame.loc[::7, "town"] = None
+    frame.loc[3::11, "height"] = None
     frame.to_csv(tmp_path / "people.csv", index=False)
     flags = ["--hidden", 6, "--updates", 40, "--seed", 3, "--split", 0, "-q", "-o", "run"]
     cli("train", "people.csv", *flags, cwd=tmp_path)
@@ -188,3 +202,8 @@ def test_a_frame_is_the_file_it_would_be(tmp_path):
     filled = ours.to_frame(ours.complete(frame))
     assert list(filled.columns) == list(theirs.columns)
     assert list(filled["town"]) == list(theirs["town"]) and filled["town"].notna().all()
+    assert list(filled["height"]) == list(theirs["height"]) and filled["height"].notna().all()
+    cli("complete", "m.safetensors", "people.csv", "--fill", "sample", "--seed", 5, "-o", "drawn.csv", "-q", cwd=tmp_path)
+    theirs = pandas.read_csv(tmp_path / "drawn.csv")
+    drawn = ours.to_frame(ours.complete(frame, fill="sample", seed=5))
+    assert list(drawn["town"]) == list(theirs["town"]) and list(drawn["height"]) == list(theirs["height"])

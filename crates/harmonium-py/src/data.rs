@@ -2,19 +2,17 @@
 
 use crate::error::{refuse, value};
 use crate::machine::Machine;
-use crate::objects::{from_python, to_python};
+use crate::objects::from_python;
 use crate::precision::{Precise, Precision, named};
+use crate::schema::{described, schema_of};
 use harmonium::io::LayerInfo;
-use harmonium_data::{
-    Column, Dataset, Given, Labels, Overrides, Place, ReadOptions, Schema, Transform, Values,
-};
-use harmonium_table::{Visible, schema_from_json, schema_to_json};
+use harmonium_data::{Bits, Dataset, Given, Labels, Overrides, Place, ReadOptions, Transform, Values};
+use harmonium_table::Visible;
 use ndarray::{Array2, ArrayView2};
 use numpy::{IntoPyArray, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -35,7 +33,7 @@ impl Table {
 
     /// The columns and the shape of images, as a dict.
     fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        to_python(py, &Described::of(self.table.schema()))
+        described(py, self.table.schema())
     }
 
     /// One block per kind of column, and per number of categories.
@@ -177,75 +175,6 @@ pub(crate) fn read_columns(
     Ok(parts(set).0)
 }
 
-/// A schema as a dict of Python.
-#[derive(Serialize, Deserialize)]
-struct Described {
-    shape: Option<[usize; 2]>,
-    columns: Vec<DescribedColumn>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct DescribedColumn {
-    name: String,
-    kind: String,
-    categories: Vec<String>,
-    binarize: Option<String>,
-    format: Option<String>,
-    transform: Option<String>,
-}
-
-impl Described {
-    fn of(schema: &Schema) -> Self {
-        let columns = schema.columns.iter().map(|c| DescribedColumn {
-            name: c.name.clone(),
-            kind: c.kind.name().into(),
-            categories: c.categories.to_vec(),
-            binarize: c.binarize.map(|b| b.to_string()),
-            format: Some(&c.format).filter(|f| !f.is_plain()).map(ToString::to_string),
-            transform: c.transform.map(|t| t.to_string()),
-        });
-        Self { shape: schema.shape, columns: columns.collect() }
-    }
-}
-
-impl DescribedColumn {
-    fn column(self) -> Result<Column, String> {
-        let column = Column::new(self.name, self.kind.parse()?);
-        Ok(Column {
-            categories: self.categories.into(),
-            binarize: self.binarize.map(|b| b.parse()).transpose()?,
-            format: self.format.map(|f| f.parse()).transpose()?.unwrap_or_default(),
-            transform: self.transform.map(|t| t.parse()).transpose()?,
-            ..column
-        })
-    }
-}
-
-/// The schema that a dict describes.
-fn schema_of(schema: &Bound<'_, PyAny>) -> PyResult<Schema> {
-    let Described { shape, columns } = from_python("schema", schema)?;
-    let columns = columns.into_iter().map(|c| c.column().map_err(|e| value("schema", e)));
-    Ok(Schema { columns: columns.collect::<PyResult<_>>()?, shape })
-}
-
-/// A schema (a dict) as a model file keeps it.
-#[pyfunction]
-pub(crate) fn pack_schema(schema: &Bound<'_, PyAny>) -> PyResult<String> {
-    Ok(schema_to_json(&schema_of(schema)?))
-}
-
-/// The schema of a model file, as a dict.
-#[pyfunction]
-pub(crate) fn unpack_schema<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
-    to_python(py, &Described::of(&schema_from_json(text).map_err(refuse)?))
-}
-
-/// A schema (a dict) as a file for `harmonium --schema`.
-#[pyfunction]
-pub(crate) fn schema_toml(schema: &Bound<'_, PyAny>) -> PyResult<String> {
-    Ok(schema_of(schema)?.to_toml())
-}
-
 /// The machine that `config` (a dict of `MachineConfig`) asks for on the columns of a schema (a dict), and the schema with a
 /// transform for every real column. `blocks` holds an array for each group of real columns and of counts, NaN where an entry is
 /// missing: their units are chosen by their values.
@@ -266,7 +195,7 @@ pub(crate) fn build<'py>(
     }
     let made = py.detach(|| harmonium_table::machine_for(&mut config, &table));
     let (machine, layout) = made.map_err(refuse)?;
-    Ok((machine.into(), to_python(py, &Described::of(&layout.schema))?))
+    Ok((machine.into(), described(py, &layout.schema)?))
 }
 
 /// Puts numbers into a block of a table, NaN as missing.
@@ -275,7 +204,7 @@ fn put(block: &mut harmonium_data::Block, x: ArrayView2<'_, f64>) {
     for ((r, j), &x) in x.indexed_iter() {
         match &mut block.values {
             _ if x.is_nan() => {
-                block.missing.get_or_insert_with(|| BitMatrix::zeros(dim.0, dim.1)).set(r, j, true);
+                block.missing.get_or_insert_with(|| Bits::zeros(dim.0, dim.1)).set(r, j, true);
             }
             Values::Bits(bits) => bits.set(r, j, x == 1.0),
             Values::Codes(codes) => codes.set(r, j, x as u32),

@@ -166,8 +166,12 @@ mod tests {
     fn toml_says_everything_the_schema_knows() {
         let schema = example();
         let overrides = Overrides::from_toml(&schema.to_toml(), Place::new("t")).unwrap();
+        let value: toml::Value = toml::from_str(&schema.to_toml()).unwrap();
+        let of_value = Overrides::from_value(value, Place::new("t")).unwrap();
         assert_eq!(overrides.shape, schema.shape);
+        assert_eq!(of_value.shape, schema.shape);
         for column in &schema.columns {
+            assert_eq!(of_value.rule(&column.name), overrides.rule(&column.name));
             let rule = overrides.rule(&column.name).unwrap();
             assert_eq!(rule.kind, Some(column.kind));
             assert_eq!(rule.binarize, column.binarize);
