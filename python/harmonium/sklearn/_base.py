@@ -177,7 +177,6 @@ class MachineEstimator(BaseEstimator):  # type: ignore[misc]
         }
         seed = seed_of(rng)
         counted = None if np.ptp(weights) == 0 else weights
-        self._prepare(machine, data, weights, seed)
         self.run_ = machine.train(
             data, sample_weight=counted, missing=self._missing(), seed=seed, progress=bool(self.verbose), **settings
         )
@@ -186,9 +185,6 @@ class MachineEstimator(BaseEstimator):  # type: ignore[misc]
     def _joined(self, visible: Mapping[str, Any]) -> Machine:
         """The machine before it is trained."""
         return Machine.mixed(visible, _units.units(self.hidden, self.n_components))
-
-    def _prepare(self, machine: Machine, data: Mapping[str, Floats], weights: Floats, seed: int) -> None:
-        """Changes the machine before training; does nothing by default."""
 
     def _fewest_updates(self, machine: Machine) -> int:
         """Updates that a table of some hundred rows needs."""

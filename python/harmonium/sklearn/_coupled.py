@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
 from .._machine import Machine
 from .._units import Layer
 from ._base import MachineEstimator
-from ._columns import Floats, Units
-from ._normal import normal
+from ._columns import Units
 
 #: Real columns up to which coupling all pairs is quick.
 _MANY = 64
@@ -63,17 +61,3 @@ class CoupledEstimator(MachineEstimator):
     def _fewest_updates(self, machine: Machine) -> int:
         # Without the normal distribution to start from, the hidden units have all of it to learn.
         return super()._fewest_updates(machine) if _PAIR in machine.couplings else 1000
-
-    def _prepare(self, machine: Machine, data: Mapping[str, Floats], weights: Floats, seed: int) -> None:
-        """With gaps the normal distribution is that which EM finds; whole rows are where training itself starts."""
-        if _PAIR not in machine.couplings or not np.isnan(data["gaussian"]).any():
-            return
-        # The other parameters start from the data: an update with a negligible rate initialises them.
-        machine.train(
-            data, sample_weight=weights, missing=True, init={"name": "data", "std": 0.01}, estimator="pcd", updates=1,
-            learning_rate=1e-12, average=0, evaluate_every=0, seed=seed, progress=False,
-        )  # fmt: skip
-        mean, covariance = normal(data["gaussian"], weights)
-        precision = np.linalg.inv(covariance)
-        machine.set_params("gaussian", theta=precision @ mean, gamma=np.diag(precision))
-        machine.set_weights(np.diag(np.diag(precision)) - precision, *_PAIR)

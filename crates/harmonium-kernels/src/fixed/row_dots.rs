@@ -38,7 +38,7 @@ pub(super) fn spread(words: &[u64], rows: usize, k: usize, out: &mut Vec<u32>) {
         for (out, word) in out.chunks_exact_mut(fours).zip(&words[word * k..]) {
             let bits = (word >> from) as u32 & 0xf;
             // Multiplied with 1 + 2⁷ + 2¹⁴ + 2²¹, bit b comes to the start of byte b.
-            out[four] = bits * 0x0020_4081 & 0x0101_0101;
+            out[four] = (bits * 0x0020_4081) & 0x0101_0101;
         }
     }
 }

@@ -33,6 +33,9 @@ pub(super) struct Choice {
     pub(super) updates: u64,
 }
 
+/// Scores of left-out rows along a run: the update and the score of each evaluation.
+type Scores = Vec<(u64, f64)>;
+
 /// The best length of the planned run, and the best of a few rates if `any_rate`, by cross-validation: the run is
 /// repeated without each of the folds, and the mean of their scores decides. `None` if there is no score, or `stopped`
 /// returns true.
@@ -48,7 +51,7 @@ pub(super) fn choose<T: Real>(
 ) -> Result<Option<Choice>> {
     let order = shuffled(data.rows(), plan.seed);
     let folds = folds(data.rows(), plan.estimator == Estimator::Exact);
-    let curve = |fold: usize, rate: f64| -> Result<Vec<(u64, f64)>> {
+    let curve = |fold: usize, rate: f64| -> Result<Scores> {
         let part = |held: bool| -> Vec<usize> {
             let wanted = order.iter().enumerate().filter(|(i, _)| (i % folds == fold) == held);
             wanted.map(|(_, &r)| r).collect()
@@ -91,10 +94,7 @@ pub(super) fn choose<T: Real>(
 
 /// The curves of another rate for the same parts; `None` as soon as their best scores add up to no more than those of the
 /// `planned` rate.
-fn race(
-    planned: &[Vec<(u64, f64)>],
-    curve: impl Fn(usize) -> Result<Vec<(u64, f64)>>,
-) -> Result<Option<Vec<Vec<(u64, f64)>>>> {
+fn race(planned: &[Scores], curve: impl Fn(usize) -> Result<Scores>) -> Result<Option<Vec<Scores>>> {
     let top = |c: &[(u64, f64)]| c.iter().map(|p| p.1).fold(f64::NEG_INFINITY, f64::max);
     let (mut curves, mut lead) = (Vec::new(), 0.0);
     for (fold, planned) in planned.iter().enumerate() {
@@ -112,7 +112,7 @@ fn race(
 /// The update with the largest mean over the curves, up to the end of the shortest, and its gain over the start. The
 /// start is preferred if the gain is within two standard errors (one for fewer than ten curves, which have more rows
 /// each): of few rows, the best of many scores is better by chance alone.
-fn highest(curves: &[Vec<(u64, f64)>]) -> (u64, f64) {
+fn highest(curves: &[Scores]) -> (u64, f64) {
     let (n, common) = (curves.len() as f64, curves.iter().map(Vec::len).min().unwrap_or(0));
     let mean = |i: usize| curves.iter().map(|c| c[i].1).sum::<f64>();
     let best = (0..common).max_by(|&a, &b| mean(a).total_cmp(&mean(b)).then(b.cmp(&a)));
@@ -130,7 +130,7 @@ fn highest(curves: &[Vec<(u64, f64)>]) -> (u64, f64) {
 
 /// Scores along a run, which stops early when its best score is long past.
 struct Curve<'a> {
-    points: Vec<(u64, f64)>,
+    points: Scores,
     best: (f64, usize),
     stopped: &'a dyn Fn() -> bool,
 }

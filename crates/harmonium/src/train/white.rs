@@ -170,7 +170,7 @@ impl Moments {
     /// The most likely moments where entries are missing. Pairwise correlations come from different rows, so together
     /// they need not be positive definite, and shrinking them until they are costs nats.
     fn with_gaps(&self, x: &Array2<f64>, held: &Array2<f64>) -> Option<Self> {
-        let z = (x - &self.mean.view().insert_axis(Axis(0))) / &self.scale.view().insert_axis(Axis(0));
+        let z = (x - &self.mean.view().insert_axis(Axis(0))) / self.scale.view().insert_axis(Axis(0));
         let wts: Vec<f64> =
             held.rows().into_iter().map(|h| h.fold(0.0, |a: f64, b| a.max(*b)).powi(2)).collect();
         let (mean, covariance) =
