@@ -29,7 +29,7 @@ from ._core import __version__
 from ._evaluation import Moments
 from ._fit import build, train
 from ._machine import Machine
-from ._own import EstimatorContext
+from ._custom import EstimatorContext
 from ._parts import LayerInfo
 from ._results import Checkpoint, Diagnosis, LogLikelihood, LogZ, Run
 from ._table import Column, Dataset, Schema, Table, read, table

@@ -188,14 +188,14 @@ def complete(
     machine: Machine, given: Rows, draw: bool, chains: int, sweeps: int, seed: int, threads: int
 ) -> list[tuple[int, _F64]]: ...
 def plan(
-    machine: Machine, data: Rows, params: dict[str, Any], own: Mapping[str, Any], threads: int
+    machine: Machine, data: Rows, params: dict[str, Any], custom: Mapping[str, Any], threads: int
 ) -> dict[str, Any]: ...
 def train(
     machine: Machine,
     data: Rows,
     valid: Rows | None,
     params: dict[str, Any],
-    own: Mapping[str, Any],
+    custom: Mapping[str, Any],
     resume: Checkpoint | None,
     time_budget: float | None,
     pretrain: bool | None,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from . import _core, _inputs, _own, _settings
+from . import _core, _custom, _inputs, _settings
 from ._names import suggesting, suggestion
 from ._parts import FilePath, Parts
 from ._progress import Bar
@@ -33,15 +33,15 @@ class Learning(Parts):
         valid: Any = None,
         sample_weight: Any = None,
         missing: bool = False,
-        estimator: str | Mapping[str, Any] | _own.OwnEstimator | None = None,
+        estimator: str | Mapping[str, Any] | _custom.CustomEstimator | None = None,
         sweeps: int | None = None,
         chains: int | None = None,
         batch: int | None = None,
-        learning_rate: float | _own.Rate | None = None,
+        learning_rate: float | _custom.Rate | None = None,
         updates: int | None = None,
         epochs: float | None = None,
         time_budget: float | str | None = None,
-        optimiser: str | Mapping[str, Any] | _own.StepRule | None = None,
+        optimiser: str | Mapping[str, Any] | _custom.StepRule | None = None,
         schedule: str | Mapping[str, Any] | None = None,
         form: str | None = None,
         positive: str | Mapping[str, Any] | None = None,
@@ -55,7 +55,7 @@ class Learning(Parts):
         max_norm: float | None = None,
         target: float | None = None,
         target_strength: float | None = None,
-        on_gradient: _own.OnGradient | None = None,
+        on_gradient: _custom.OnGradient | None = None,
         evaluate_every: int | None = None,
         evaluate_rows: int | None = None,
         patience: int | None = None,
@@ -87,16 +87,16 @@ class Learning(Parts):
         estimator
             Of the negative phase: ``"exact"``, ``"cd"``, ``"pcd"``, ``"fpcd"``, ``"pt"``, ``"ptt"``, ``"tap"``, ``"pl"``,
             ``"ucd"``, ``"jarzynski"``, ``"labels"``, or a dict with ``name`` and its settings, as in
-            ``{"name": "pt", "rungs": 12}``; or an own function from an :class:`EstimatorContext` to moments.
+            ``{"name": "pt", "rungs": 12}``; or a custom function from an :class:`EstimatorContext` to moments.
         sweeps, chains
             Of the estimator.
         batch, learning_rate, updates, epochs
-            Rows of a minibatch, rate at the start, length of the run (one of updates and epochs). An own function from the
+            Rows of a minibatch, rate at the start, length of the run (one of updates and epochs). A custom function from the
             number of the update, counted from 1, stands for rate and schedule.
         time_budget
             Seconds, or a text such as ``"10m"``: the number of updates follows from it.
         optimiser
-            ``"sgd"``, ``"momentum"``, ``"nesterov"``, ``"adam"``, ``"cosine"``, or a dict with settings; or an own function
+            ``"sgd"``, ``"momentum"``, ``"nesterov"``, ``"adam"``, ``"cosine"``, or a dict with settings; or a custom function
             ``rule(gradient, rate)`` that returns the step, or changes the gradient into it.
         schedule
             ``"constant"``, ``"linear"``, ``"cosine"``, ``{"name": "exponential", "end": 0.01}`` or
@@ -140,10 +140,10 @@ class Learning(Parts):
         Notes
         -----
         Gradients, steps and moments are dicts of arrays in the machine's ``dtype``, with the keys and shapes of
-        :meth:`gradient`. Own functions are called between the compiled steps of an update, on the thread that called ``train``.
+        :meth:`gradient`. Custom functions are called between the compiled steps of an update, on the thread that called ``train``.
         What one of them raises ends the run before the present update is made. A step rule or estimator that remembers
         something can have ``state_dict()`` and ``load_state_dict(state)`` (numbers or arrays by name, float64 when they come
-        back), which checkpoints keep; ``clear()`` of a rule is called when an update was undone. Where there are own functions,
+        back), which checkpoints keep; ``clear()`` of a rule is called when an update was undone. Where there are custom functions,
         length and rate are not chosen by cross-validation.
 
         Examples
@@ -168,9 +168,9 @@ class Learning(Parts):
         rows = _inputs.rows(self, X, "X", missing=missing, weights=sample_weight, soft=True)
         held_out = None if valid is None else _inputs.rows(self, valid, "valid", missing=missing, soft=True)
         watch = _Watch(self._of, callback, callback_every, progress, checkpoint, checkpoint_every)
-        own = _own.parts(self, given, on_gradient)
+        custom = _custom.parts(self, given, on_gradient)
         return self._run(
-            rows, held_out, _settings.train_params(given), own, None, watch, _settings.seconds(time_budget), threads,
+            rows, held_out, _settings.train_params(given), custom, None, watch, _settings.seconds(time_budget), threads,
             pretrain,
         )  # fmt: skip
 
@@ -183,10 +183,10 @@ class Learning(Parts):
         valid: Any = None,
         sample_weight: Any = None,
         missing: bool = False,
-        estimator: _own.OwnEstimator | None = None,
-        learning_rate: _own.Rate | None = None,
-        optimiser: _own.StepRule | None = None,
-        on_gradient: _own.OnGradient | None = None,
+        estimator: _custom.CustomEstimator | None = None,
+        learning_rate: _custom.Rate | None = None,
+        optimiser: _custom.StepRule | None = None,
+        on_gradient: _custom.OnGradient | None = None,
         time_budget: float | str | None = None,
         threads: int | None = None,
         callback: Callable[..., Any] | None = None,
@@ -217,7 +217,7 @@ class Learning(Parts):
         held_out = None if valid is None else _inputs.rows(self, valid, "valid", missing=missing, soft=True)
         watch = _Watch(self._of, callback, callback_every, progress, save_to, checkpoint_every)
         return self._run(
-            rows, held_out, checkpoint.settings, _own.parts(self, given, on_gradient), checkpoint, watch,
+            rows, held_out, checkpoint.settings, _custom.parts(self, given, on_gradient), checkpoint, watch,
             _settings.seconds(time_budget), threads,
         )  # fmt: skip
 
@@ -226,7 +226,7 @@ class Learning(Parts):
         rows: _core.Rows,
         valid: _core.Rows | None,
         params: Mapping[str, Any],
-        own: Mapping[str, Any],
+        custom: Mapping[str, Any],
         resume: Checkpoint | None,
         watch: _Watch,
         time_budget: float | None,
@@ -236,7 +236,7 @@ class Learning(Parts):
     ) -> Run:
         with _settings.explained():
             core, found, report, raised = _core.train(
-                self._core, rows, valid, dict(params), own, None if resume is None else resume._core,
+                self._core, rows, valid, dict(params), custom, None if resume is None else resume._core,
                 time_budget, pretrain, watch.path, watch.path_every, watch.notify if watch.wanted else None,
                 watch.every if watch.callback else 0, watch.snapshot, kept, resolve(threads),
             )  # fmt: skip
@@ -258,8 +258,8 @@ class Learning(Parts):
     def _bare_run(self, rows: _core.Rows, callback: Callable[..., Any] | None, every: int, **settings: Any) -> Run:
         """A run without a learning curve, which costs a short run of small updates more than a tenth of its time."""
         watch = _Watch(self._of, callback, every, False, None, 30.0)
-        own = _own.parts(self, settings, None)
-        return self._run(rows, None, _settings.train_params(settings), own, None, watch, None, None, kept=0)
+        custom = _custom.parts(self, settings, None)
+        return self._run(rows, None, _settings.train_params(settings), custom, None, watch, None, None, kept=0)
 
     def plan(self, X: Any, *, missing: bool = False, threads: int | None = None, **settings: Any) -> dict[str, Any]:
         """The settings that :meth:`train` would use, with every choice written out."""
@@ -269,8 +269,8 @@ class Learning(Parts):
                 raise TypeError(f"plan() has no argument {name!r}; {suggestion(name, known)}")
         settings.pop("pretrain", None)
         rows = _inputs.rows(self, X, "X", missing=missing, soft=True)
-        own = _own.parts(self, settings, settings.pop("on_gradient", None))
-        return _settings.plan(self, rows, _settings.train_params(settings), own, resolve(threads))
+        custom = _custom.parts(self, settings, settings.pop("on_gradient", None))
+        return _settings.plan(self, rows, _settings.train_params(settings), custom, resolve(threads))
 
 
 class _Watch:

@@ -8,12 +8,12 @@
 
 mod chains;
 mod checkpoint;
+mod custom_components;
 mod data;
 mod error;
 mod evaluate;
 mod machine;
 mod objects;
-mod own_parts;
 mod pieces;
 mod precision;
 mod rows;

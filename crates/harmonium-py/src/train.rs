@@ -1,10 +1,10 @@
 //! Training: one call, with Python told of what happens and able to stop it.
 
 use crate::checkpoint::Checkpoint;
+use crate::custom_components::CustomComponents;
 use crate::error::raise;
 use crate::machine::Machine;
 use crate::objects::{from_python, to_python};
-use crate::own_parts::OwnParts;
 use crate::precision::{Precise, each};
 use crate::rows::Rows;
 use crate::watch::{Listener, Watch, WatchParams};
@@ -18,21 +18,21 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// The settings (a dict of `TrainParams`) of a run with these own parts, checked and complete.
+/// The settings (a dict of `TrainParams`) of a run with these custom components, checked and complete.
 #[pyfunction]
 pub(crate) fn plan<'py>(
     py: Python<'py>,
     machine: &Machine,
     data: &Rows,
     params: &Bound<'py, PyDict>,
-    own: OwnParts,
+    custom: CustomComponents,
     threads: usize,
 ) -> PyResult<Bound<'py, PyAny>> {
     let params: TrainParams = from_python("settings", params)?;
     let (result, raised) = each!(&machine.inner, m => {
         let data = data.of(m)?;
         run(py, threads, |link| {
-            own.hooks(link).plan(params, m, data, None, &|| link.stopped())
+            custom.hooks(link).plan(params, m, data, None, &|| link.stopped())
         })?
     });
     raised.map_or(Ok(()), Err)?;
@@ -46,7 +46,7 @@ type Trained = (Machine, Checkpoint, Py<PyAny>, Option<Py<PyAny>>);
 /// `notify(event, machine or None, regular, updates)` hears events as dicts: updates every `every` of them (by default so that
 /// a run has a thousand) and all other events (regular), and from time to time what the progress is, with the number of updates
 /// that are planned. It stops the run by returning true, or by raising. The learning curve has about `kept` of the updates, and
-/// is empty where that is 0. `own` are functions in place of parts of the run.
+/// is empty where that is 0. `custom` are functions in place of parts of the run.
 #[pyfunction]
 pub(crate) fn train(
     py: Python<'_>,
@@ -54,7 +54,7 @@ pub(crate) fn train(
     data: &Rows,
     valid: Option<&Rows>,
     params: &Bound<'_, PyDict>,
-    own: OwnParts,
+    custom: CustomComponents,
     resume: Option<&Checkpoint>,
     time_budget: Option<f64>,
     pretrain: Option<bool>,
@@ -75,7 +75,7 @@ pub(crate) fn train(
             data: data.of(m)?,
             valid: valid.map(|rows| rows.of(m)).transpose()?,
             params,
-            own,
+            custom,
             resume: resume.map(|checkpoint| checkpoint.archive_for(m)).transpose()?,
             time_budget,
             pretrain,
@@ -106,7 +106,7 @@ struct Job<'a, T: Precise> {
     data: &'a Data<T>,
     valid: Option<&'a Data<T>>,
     params: TrainParams,
-    own: OwnParts,
+    custom: CustomComponents,
     resume: Option<&'a Archive>,
     time_budget: Option<f64>,
     pretrain: Option<bool>,
@@ -126,7 +126,7 @@ impl<T: Precise> Job<'_, T> {
         let mut watch = Watch::new(link, watch, trainer.plan().updates(), start);
         let reason = match trainer.run(&mut [&mut watch]) {
             Ok(outcome) => outcome.reason,
-            // An own part that raised ends the run within an update, which is not made: what was learnt before stays.
+            // A custom component that raised ends the run within an update, which is not made: what was learnt before stays.
             Err(_) if link.stopped() => {
                 watch.save(&trainer)?;
                 StopReason::Interrupted
@@ -158,7 +158,7 @@ impl<'a, T: Precise> Job<'a, T> {
     where
         'a: 'd,
     {
-        let (machine, hooks) = (self.machine, self.own.hooks(link));
+        let (machine, hooks) = (self.machine, self.custom.hooks(link));
         if let Some(archive) = self.resume {
             return Trainer::resume_with(machine.clone(), self.data, archive, hooks);
         }

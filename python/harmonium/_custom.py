@@ -1,4 +1,4 @@
-"""Own parts of a run: functions in place of its learning rate, step rule and estimator, and beside its gradient.
+"""Custom components of a run: functions in place of its learning rate, step rule and estimator, and beside its gradient.
 
 Parameters, gradients and moments are dicts of arrays with the keys and shapes of :meth:`Machine.gradient`: the name of a layer, or
 the names of two layers that are coupled.
@@ -33,7 +33,7 @@ OnGradient = Callable[[ByPart, "Machine"], "ByPart | None"]
 
 @dataclass(frozen=True)
 class EstimatorContext:
-    """What an own estimator may look at during one update."""
+    """What a custom estimator may look at during one update."""
 
     #: The machine as it stands.
     machine: Machine
@@ -50,7 +50,7 @@ class EstimatorContext:
 
 
 #: Context to the moments of the negative phase: averages over the model.
-OwnEstimator = Callable[[EstimatorContext], ByPart]
+CustomEstimator = Callable[[EstimatorContext], ByPart]
 
 
 def parts(machine: Parts, settings: dict[str, Any], on_gradient: OnGradient | None) -> dict[str, Any]:

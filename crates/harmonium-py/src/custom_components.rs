@@ -1,4 +1,4 @@
-//! Own parts of a run as functions of Python: learning rate, step rule, estimator, and what acts on the gradient.
+//! Custom components of a run as functions of Python: learning rate, step rule, estimator, and what acts on the gradient.
 
 use crate::machine::Machine;
 use crate::precision::Precise;
@@ -20,7 +20,7 @@ type Function = Arc<Py<PyAny>>;
 /// The functions of a run, each where it is set. Parameters go to them and come back as lists of arrays, layers first.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub(crate) struct OwnParts {
+pub(crate) struct CustomComponents {
     /// Update → learning rate.
     rate: Option<Py<PyAny>>,
     /// Gradient, rate → step.
@@ -31,7 +31,7 @@ pub(crate) struct OwnParts {
     gradient: Option<Py<PyAny>>,
 }
 
-impl OwnParts {
+impl CustomComponents {
     /// The parts of the library that call these functions, on the thread that waits for the run.
     pub(crate) fn hooks<'d, T: Precise>(self, link: &'d Link<'_>) -> Hooks<'d, T> {
         let mut hooks = Hooks::default();
@@ -43,10 +43,10 @@ impl OwnParts {
             });
         }
         if let Some(rule) = self.step_rule {
-            hooks = hooks.step_rule(Own { link, function: Arc::new(rule) });
+            hooks = hooks.step_rule(PythonFunction { link, function: Arc::new(rule) });
         }
         if let Some(estimator) = self.estimator {
-            hooks = hooks.estimator(Own { link, function: Arc::new(estimator) });
+            hooks = hooks.estimator(PythonFunction { link, function: Arc::new(estimator) });
         }
         if let Some(function) = self.gradient.map(Arc::new) {
             hooks = hooks.gradient(move |gradient: &mut Gradient<T>, machine| {
@@ -75,15 +75,15 @@ fn on_gradient<T: Precise>(
 }
 
 /// What is said where a function gave no answer; the exception it raised is what people see.
-const STOPPED: Error = Error::Stopped { what: "an own part of the run" };
+const STOPPED: Error = Error::Stopped { what: "a custom component of the run" };
 
 /// A step rule or an estimator: its function, which may have `save` and `load` for what it remembers.
-struct Own<'a> {
+struct PythonFunction<'a> {
     link: &'a Link<'a>,
     function: Function,
 }
 
-impl<T: Precise> StepRule<T> for Own<'_> {
+impl<T: Precise> StepRule<T> for PythonFunction<'_> {
     fn step(&mut self, gradient: &mut Parameters<T>, rate: f64) -> Result<()> {
         let (function, arrays) = (self.function.clone(), gradient.clone());
         let call = move |py: Python<'_>| {
@@ -108,7 +108,7 @@ impl<T: Precise> StepRule<T> for Own<'_> {
     }
 }
 
-impl<T: Precise> NegativePhase<T> for Own<'_> {
+impl<T: Precise> NegativePhase<T> for PythonFunction<'_> {
     fn name(&self) -> &'static str {
         "own"
     }
@@ -141,7 +141,7 @@ impl<T: Precise> NegativePhase<T> for Own<'_> {
     }
 }
 
-impl Own<'_> {
+impl PythonFunction<'_> {
     /// Puts the arrays of numbers that `save` returns by name, with their shapes.
     fn save_state(&self, archive: &mut Archive) {
         let function = self.function.clone();
@@ -196,7 +196,7 @@ fn parameters<T: Precise>(
 ) -> PyResult<Parameters<T>> {
     let arrays: Vec<PyReadonlyArray2<'_, T>> = arrays.extract()?;
     if arrays.len() != shapes.len() || arrays.iter().zip(shapes).any(|(a, s)| a.as_array().dim() != *s) {
-        return Err(PyValueError::new_err("an own part of a run gave arrays of other shapes"));
+        return Err(PyValueError::new_err("a custom component of a run gave arrays of other shapes"));
     }
     // In the library's own order of numbers, whatever the array's.
     let owned = |a: &PyReadonlyArray2<'_, T>| a.as_array().as_standard_layout().into_owned();

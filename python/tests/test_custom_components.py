@@ -1,4 +1,4 @@
-"""Own parts of a run in Python against the built-in ones that they imitate."""
+"""Custom components of a run in Python against the built-in ones that they imitate."""
 
 import pickle
 
@@ -34,11 +34,11 @@ class Momentum:
 @pytest.mark.parametrize("settings", [dict(form="plain"), dict(form="standardised", schedule="linear"), dict(l1=1e-3, l2=1e-2)])
 def test_momentum_by_hand_is_the_built_in_one(stripes, dtype, settings):
     start = random_rbm(6, 3, dtype=dtype)
-    built_in, own = start.copy(), start.copy()
+    built_in, custom = start.copy(), start.copy()
     given = {**PLAIN, "estimator": "pcd", "learning_rate": 0.05, **settings}
     built_in.train(stripes, optimiser={"name": "momentum", "mu": 0.9}, **given)
-    own.train(stripes, optimiser=Momentum(), **given)
-    assert own == built_in != start
+    custom.train(stripes, optimiser=Momentum(), **given)
+    assert custom == built_in != start
 
 
 def test_a_gradient_changed_in_place_is_the_step(stripes):
@@ -46,35 +46,35 @@ def test_a_gradient_changed_in_place_is_the_step(stripes):
         for g in gradient.values():
             g *= rate
 
-    built_in, own = random_rbm(6, 3), random_rbm(6, 3)
+    built_in, custom = random_rbm(6, 3), random_rbm(6, 3)
     built_in.train(stripes, optimiser="sgd", estimator="cd", learning_rate=0.1, **PLAIN)
-    own.train(stripes, optimiser=ascend, estimator="cd", learning_rate=0.1, **PLAIN)
-    assert own == built_in
+    custom.train(stripes, optimiser=ascend, estimator="cd", learning_rate=0.1, **PLAIN)
+    assert custom == built_in
 
 
 def test_an_own_rate_is_a_schedule(stripes):
-    built_in, own = random_rbm(6, 3), random_rbm(6, 3)
+    built_in, custom = random_rbm(6, 3), random_rbm(6, 3)
     built_in.train(stripes, schedule="linear", learning_rate=0.05, estimator="exact", **PLAIN)
-    own.train(stripes, learning_rate=lambda update: 0.05 * (1 - (update - 1) / 30), estimator="exact", **PLAIN)
-    assert own == built_in
+    custom.train(stripes, learning_rate=lambda update: 0.05 * (1 - (update - 1) / 30), estimator="exact", **PLAIN)
+    assert custom == built_in
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_an_own_estimator_with_exact_moments_is_the_exact_one(stripes, dtype):
     seen = []
 
-    # On one thread: what an own part computes does not wait for the run that waits for it.
+    # On one thread: what a custom component computes does not wait for the run that waits for it.
     def enumerate_all(context):
         seen.append(context)
         return context.machine.moments(threads=1).stats
 
     start = random_rbm(6, 3, dtype=dtype)
-    built_in, own = start.copy(), start.copy()
+    built_in, custom = start.copy(), start.copy()
     given = dict(PLAIN, optimiser="adam", learning_rate=0.01, threads=1)
     weights = np.arange(1, 301) / 100
     built_in.train(stripes, estimator="exact", sample_weight=weights, **given)
-    own.train(stripes, estimator=enumerate_all, sample_weight=weights, **given)
-    assert own == built_in != start
+    custom.train(stripes, estimator=enumerate_all, sample_weight=weights, **given)
+    assert custom == built_in != start
     first = seen[0]
     assert (first.update, first.seed, len(seen)) == (1, 1, 30) and first.machine == start
     assert first.data["v"].shape == (50, 6) and first.weights.shape == (50,)
@@ -92,12 +92,12 @@ def test_a_gradient_is_seen_and_added_to(stripes):
 
     given = dict(PLAIN, estimator="exact", optimiser="sgd", learning_rate=0.1, form="plain", batch=300)
     start = random_rbm(6, 3, dtype=np.float64)
-    built_in, own, without = start.copy(), start.copy(), start.copy()
+    built_in, custom, without = start.copy(), start.copy(), start.copy()
     built_in.train(stripes, l2=0.1, **given)
-    own.train(stripes, on_gradient=pull, **given)
+    custom.train(stripes, on_gradient=pull, **given)
     without.train(stripes, on_gradient=lambda gradient, machine: None, **given)
-    assert np.abs(own.weights() - built_in.weights()).max() < 1e-12
-    assert np.abs(own.weights() - without.weights()).max() > 1e-3
+    assert np.abs(custom.weights() - built_in.weights()).max() < 1e-12
+    assert np.abs(custom.weights() - without.weights()).max() > 1e-3
     for part, g in start.gradient(stripes).items():
         assert np.abs(seen[0][part] - g).max() < 1e-12
 
@@ -147,14 +147,14 @@ def test_what_a_part_raises_is_raised_and_the_machine_keeps_what_it_learnt(strip
         return PARTS[name](*args)
 
     given = dict(PLAIN, form="plain", schedule="constant", average=0, optimiser="sgd", learning_rate=0.1, estimator="exact")
-    whole, four, own = (random_rbm(6, 3, dtype=np.float64) for _ in range(3))
+    whole, four, custom = (random_rbm(6, 3, dtype=np.float64) for _ in range(3))
     whole.train(stripes, **given)
     four.train(stripes, **{**given, "updates": 4})
     with pytest.raises(Odd, match=name):
-        own.train(stripes, **{**given, name: fails_at_the_fifth_call})
-    assert own == four and own.last_run.updates == 4 and own.last_run.interrupted
-    own.resume(stripes, **{name: PARTS[name]})
-    assert own == whole and own.last_run.updates == 30
+        custom.train(stripes, **{**given, name: fails_at_the_fifth_call})
+    assert custom == four and custom.last_run.updates == 4 and custom.last_run.interrupted
+    custom.resume(stripes, **{name: PARTS[name]})
+    assert custom == whole and custom.last_run.updates == 30
 
 
 def test_parts_that_make_no_sense_are_refused(stripes):
@@ -177,6 +177,6 @@ def test_parts_that_make_no_sense_are_refused(stripes):
         assert rbm == before
 
 
-def test_settings_of_a_run_with_own_parts_are_planned(stripes):
+def test_settings_of_a_run_with_custom_components_are_planned(stripes):
     plan = hm.Machine.rbm(6, 3).plan(stripes, estimator=lambda context: {}, on_gradient=lambda g, machine: None)
     assert plan["estimator"]["name"] == "pcd"
