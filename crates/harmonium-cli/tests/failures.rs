@@ -4,7 +4,7 @@
 mod common;
 
 use common::{Place, Ran};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -23,7 +23,7 @@ fn is_told(ran: &Ran, words: &str) {
 
 #[cfg(any(feature = "hdf5", feature = "parquet"))]
 fn fixture(name: &str) -> Vec<u8> {
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../harmonium-data/tests/fixtures");
+    let data = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../harmonium-data/tests/fixtures");
     std::fs::read(data.join(name)).unwrap()
 }
 
