@@ -66,7 +66,7 @@ impl Container for Npz {
         let entry = self.entry(index)?;
         // The directory may claim any size: memory is taken as bytes arrive, never beyond what deflate
         // can pack into the bytes that are there.
-        let limit = entry.compressed_size().saturating_mul(MAX_RATIO) + 1;
+        let limit = entry.compressed_size().saturating_mul(MAX_RATIO).saturating_add(1);
         let mut bytes = Vec::new();
         entry.take(limit).read_to_end(&mut bytes).map_err(|e| Error::corrupt(&place, e.to_string()))?;
         npy::parse(bytes, &place)
