@@ -72,7 +72,8 @@ pub(super) fn choose<T: Real>(
     let mut planned = Vec::new();
     for fold in 0..folds {
         planned.push(curve(fold, plan.rate)?);
-        if stopped() || !planned[fold].iter().any(|p| p.1.is_finite()) {
+        // Where nothing can be scored all scores are −∞, and the start is kept: no other model is known to be better than it.
+        if stopped() || planned[fold].is_empty() {
             return Ok(None);
         }
     }
