@@ -12,7 +12,7 @@ const CHEAP: f64 = 0.02;
 
 /// The same for a machine that has no other score, which few of the evaluations look at, on few rows.
 const DEAR: f64 = 0.25;
-const FEW_ROWS: usize = 200;
+const SCORED_ROWS: usize = 200;
 
 /// Chains and steps of the annealing used where neither likelihood nor pseudo-likelihood is available: enough to rank
 /// the models of a run, which all use the same random numbers.
@@ -76,7 +76,7 @@ impl Quality {
             }
         }
         if quality.score().is_none() && patient && !conditional {
-            let few = sample_rows(data, FEW_ROWS);
+            let few = sample_rows(data, SCORED_ROWS);
             let found = machine.exact().within(DEAR).log_likelihood(few.states(), few.wts()).ok();
             quality.log_likelihood = found.map(|l| l + few.mean_offset());
         }
