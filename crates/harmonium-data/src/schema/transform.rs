@@ -6,8 +6,8 @@ use std::str::FromStr;
 /// Most values that a fit uses; of more, an evenly spaced selection.
 const MAX_FITTED: usize = 4000;
 
-/// Gain in nats, over all values, that a curve with its two parameters must have over a linear map: half the logarithm of
-/// the number of values for each parameter (Schwarz's criterion).
+/// Gain in nats, over all values, that a curve with its two parameters must have over a map without parameters: half the
+/// logarithm of the number of values for each parameter (Schwarz's criterion).
 fn penalty(values: usize) -> f64 {
     (values as f64).ln()
 }
@@ -103,7 +103,8 @@ impl Transform {
     }
 
     /// The map under which these values are most nearly normal: that of the largest normal likelihood, Jacobian included,
-    /// less a penalty for the two parameters of a curve. Values that are not finite are ignored.
+    /// less a penalty for the two parameters of a curve. The logarithm of positive values has none. Values that are not
+    /// finite are ignored.
     pub fn fit(values: impl IntoIterator<Item = f64>) -> Self {
         let mut x: Vec<f64> = values.into_iter().filter(|x| x.is_finite()).collect();
         let straight = Self::standard(Curve::Linear, &x);
@@ -119,13 +120,10 @@ impl Transform {
             return straight;
         }
         let worth = |curve: Curve| Self::standard(curve, &seen).log_likelihood(&seen);
-        let mut best = (worth(Curve::Linear) + penalty(seen.len()), Curve::Linear);
-        for curve in curves(&seen) {
-            let found = worth(curve);
-            if found > best.0 {
-                best = (found, curve);
-            }
-        }
+        let plain = std::iter::once(Curve::Linear).chain(natural(&seen)).map(|c| (worth(c), c));
+        let fitted = curves(&seen).into_iter().map(|c| (worth(c) - penalty(seen.len()), c));
+        let better = |best: (f64, Curve), next: (f64, Curve)| if next.0 > best.0 { next } else { best };
+        let best = plain.chain(fitted).reduce(better).expect("a linear map");
         match best.1 {
             Curve::Linear => straight,
             curve => Self::standard(curve, &x),
@@ -177,7 +175,12 @@ impl Transform {
     }
 }
 
-/// The curves to choose from, for sorted values that differ.
+/// The logarithm of the values themselves, where all of these sorted values are positive; straight only far below them.
+fn natural(x: &[f64]) -> Option<Curve> {
+    (x[0] > 0.0).then_some(Curve::Log { bound: 0.0, from: 0.25 * x[0] })
+}
+
+/// The curves with parameters to choose from, for sorted values that differ.
 fn curves(x: &[f64]) -> Vec<Curve> {
     let at = |part: f64| x[(part * (x.len() - 1) as f64) as usize];
     let (low, high, middle) = (x[0], x[x.len() - 1], at(0.5));
@@ -188,13 +191,12 @@ fn curves(x: &[f64]) -> Vec<Curve> {
     let mut out = Vec::new();
     let logs = |low: f64, from: f64, middle: f64| {
         let bounds = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0].map(|part| low - part * spread);
-        let natural = (low > 0.0).then_some(0.0);
         let curve = move |bound: f64| {
             // Below the lowest few values the curve would be an extrapolation, and could be far too steep for values
             // lower than all seen: there it continues as its tangent.
             (bound.is_finite() && from > bound && middle > from).then_some((bound, from))
         };
-        bounds.into_iter().chain(natural).filter_map(curve).collect::<Vec<_>>()
+        bounds.into_iter().filter_map(curve).collect::<Vec<_>>()
     };
     out.extend(logs(low, x[few], middle).into_iter().map(|(bound, from)| Curve::Log { bound, from }));
     let mirrored = logs(-high, -x[x.len() - 1 - few], -middle).into_iter();

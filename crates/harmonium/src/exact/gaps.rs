@@ -142,7 +142,7 @@ impl Exact {
     }
 
     fn of(&self, machine: Machine<f64>) -> Self {
-        Self { machine, beta: self.beta, patience: f64::INFINITY }
+        Self { machine, beta: self.beta, patience: f64::INFINITY, log_z: None }
     }
 }
 

@@ -35,6 +35,8 @@ pub struct Exact {
     machine: Machine<f64>,
     beta: f64,
     patience: f64,
+    /// ln Z, where it has been computed beforehand.
+    log_z: Option<f64>,
 }
 
 /// ln Z and all moments of a machine.
@@ -66,7 +68,7 @@ impl Answer {
 impl<T: Real> Machine<T> {
     /// Exact answers by enumeration, in double precision.
     pub fn exact(&self) -> Exact {
-        Exact { machine: self.cast(), beta: 1.0, patience: PATIENCE }
+        Exact { machine: self.cast(), beta: 1.0, patience: PATIENCE, log_z: None }
     }
 }
 
@@ -74,7 +76,15 @@ impl Exact {
     /// At another inverse temperature.
     #[must_use]
     pub fn at(self, beta: f64) -> Self {
-        Self { beta, ..self }
+        Self { beta, log_z: None, ..self }
+    }
+
+    /// With ln Z computed now, for several questions that need it.
+    ///
+    /// # Errors
+    /// As for [`log_z`](Self::log_z).
+    pub fn with_log_z(self) -> Result<Self> {
+        Ok(Self { log_z: Some(self.log_z()?), ..self })
     }
 
     /// Without a limit on the estimated time.
@@ -147,7 +157,10 @@ impl Exact {
     /// # Errors
     /// [`Error::TooManyStates`] when it would take too long, [`Error::NotNormalisable`] when Z is infinite.
     pub fn log_z(&self) -> Result<f64> {
-        Ok(self.sum(&self.free(), Want::LogZ)?.log_z)
+        match self.log_z {
+            Some(log_z) => Ok(log_z),
+            None => Ok(self.sum(&self.free(), Want::LogZ)?.log_z),
+        }
     }
 
     /// ln Z, all first moments and the moments of all parameters.

@@ -111,7 +111,7 @@ fn is_short_of_rows<T: Real>(machine: &Machine<T>, data: &Data<T>) -> bool {
     (FEWEST..most).contains(&data.rows()) && weights <= SMALL && !conditional
 }
 
-fn has_only_bits<T: Real>(machine: &Machine<T>) -> bool {
+pub(super) fn has_only_bits<T: Real>(machine: &Machine<T>) -> bool {
     machine.with_role(Role::Visible).all(|l| machine.layer(l).kind().form() == Form::Bits)
 }
 

@@ -1,6 +1,7 @@
 //! Scores of the model during training: the likelihood where it is cheap, else a substitute.
 
 use super::Data;
+use crate::exact::Exact;
 use crate::partition::{Base, Schedule, ais, silent};
 use crate::sample::purpose;
 use crate::{Batch, Bits, Key, Machine, Real, Result, Role, States};
@@ -8,7 +9,7 @@ use harmonium_kernels::Stream;
 use rand::RngExt;
 
 /// Longest enumeration, in seconds, that an evaluation may take.
-const CHEAP: f64 = 0.02;
+pub(super) const CHEAP: f64 = 0.02;
 
 /// The same for a machine that has no other score, which few of the evaluations look at, on few rows.
 const DEAR: f64 = 0.25;
@@ -16,8 +17,8 @@ const SCORED_ROWS: usize = 200;
 
 /// Chains and steps of the annealing used where neither likelihood nor pseudo-likelihood is available: enough to rank
 /// the models of a run, which all use the same random numbers.
-const CHAINS: usize = 64;
-const STEPS: usize = 200;
+pub(super) const CHAINS: usize = 64;
+pub(super) const STEPS: usize = 200;
 
 /// Units of each row whose conditional probability is computed.
 const UNITS: usize = 4;
@@ -33,6 +34,22 @@ pub(super) fn sample_rows<T: Real>(data: &Data<T>, n: usize) -> Data<T> {
     data.select(&picked.collect::<Vec<_>>())
 }
 
+/// The machine of an evaluation, with ln Z where enumerating it takes little time: one for all data sets.
+pub(super) struct Scored<'a, T: Real> {
+    machine: &'a Machine<T>,
+    exact: Option<Exact>,
+    conditional: bool,
+}
+
+impl<'a, T: Real> Scored<'a, T> {
+    pub(super) fn new(machine: &'a Machine<T>) -> Self {
+        let conditional = machine.with_role(Role::Condition).next().is_some();
+        let exact = machine.exact().within(CHEAP);
+        let cheap = !conditional && matches!(exact.cost(), Ok((_, s)) if s < CHEAP);
+        Self { machine, exact: cheap.then(|| exact.with_log_z().ok()).flatten(), conditional }
+    }
+}
+
 /// Named numbers of one data set, without its name.
 pub(super) struct Quality {
     pub(super) log_likelihood: Option<f64>,
@@ -45,15 +62,16 @@ pub(super) struct Quality {
 impl Quality {
     /// Where nothing that is cheap says how good the model is, `patient` has a likelihood enumerated that is not.
     pub(super) fn new<T: Real>(
-        machine: &Machine<T>,
+        scored: &Scored<'_, T>,
         data: &Data<T>,
         seed: u64,
         patient: bool,
     ) -> Result<Self> {
+        let Scored { machine, conditional, .. } = *scored;
         let mut quality =
             Self { log_likelihood: None, estimate: None, pseudo_likelihood: None, free_energy: None };
         if data.is_missing() {
-            quality.log_likelihood = likelihood_of_known(machine, data);
+            quality.log_likelihood = likelihood_of_known(scored, data);
             if quality.log_likelihood.is_none() {
                 quality.pseudo_likelihood = pseudo_of_known(machine, data, seed);
             }
@@ -61,9 +79,7 @@ impl Quality {
         }
         let hidden: Vec<_> = machine.with_role(Role::Hidden).collect();
         let free_energy_costs_little = machine.independent(&hidden) || data.rows() <= 1000;
-        let conditional = machine.with_role(Role::Condition).next().is_some();
-        let exact = machine.exact().within(CHEAP);
-        if matches!(exact.cost(), Ok((_, s)) if s < CHEAP) && free_energy_costs_little && !conditional {
+        if let (Some(exact), true) = (&scored.exact, free_energy_costs_little) {
             let found = exact.log_likelihood(data.states(), data.wts()).ok();
             quality.log_likelihood = found.map(|l| l + data.mean_offset());
         }
@@ -111,13 +127,9 @@ fn annealed_log_z<T: Real>(machine: &Machine<T>, data: &Data<T>, seed: u64) -> R
 }
 
 /// Mean ln p of the known entries of each row, where ln Z and the sums over missing entries are cheap.
-fn likelihood_of_known<T: Real>(machine: &Machine<T>, data: &Data<T>) -> Option<f64> {
-    let exact = machine.exact().within(CHEAP);
-    let conditional = machine.with_role(Role::Condition).next().is_some();
-    if conditional || !matches!(exact.cost(), Ok((_, s)) if s < CHEAP) {
-        return None;
-    }
-    let rows = exact.within(10.0 * CHEAP).log_probability_known(data.states(), data.known());
+fn likelihood_of_known<T: Real>(scored: &Scored<'_, T>, data: &Data<T>) -> Option<f64> {
+    let exact = scored.exact.clone()?.within(10.0 * CHEAP);
+    let rows = exact.log_probability_known(data.states(), data.known());
     rows.ok().map(|rows| mean(&rows, data.wts()) + data.mean_offset())
 }
 

@@ -1,21 +1,32 @@
 //! The length and the rate of a run, by cross-validation.
 
+use super::defaults::has_only_bits;
+use super::evaluate::{CHAINS, CHEAP, STEPS};
+use super::mixing::MOMENTS;
 use super::{Control, Data, Event, Observer, StopReason, TrainPlan, Trainer};
 use crate::estimate::Estimator;
 use crate::{Machine, Real, Result};
+use std::cell::Cell;
 
-/// Number of folds: fewer where there are enough rows for the scores of three to agree, or where gradients are sampled
-/// and a run takes longer.
-fn folds(rows: usize, exact: bool) -> usize {
+/// Into how many parts the rows are cut, and how many of these are left out in turn: fewer where there are enough rows for
+/// the scores of few parts to agree, or where gradients are sampled and a run takes longer.
+fn folds(rows: usize, exact: bool) -> (usize, usize) {
     match rows {
-        0..300 if exact => 10,
-        0..300 => 5,
-        _ => 3,
+        0..300 if exact => (10, 10),
+        0..300 => (5, 5),
+        300..1500 => (3, 3),
+        _ => (4, 1),
     }
 }
 
-/// Evaluations of each run.
+/// Evaluations of each run; the fewest where they take long.
 const EVALUATIONS: u64 = 80;
+const FEWEST_EVALUATIONS: u64 = 20;
+
+/// Seconds on one thread, by estimate, after which no other rate is tried and no more than `ENOUGH` parts are left out. By
+/// estimate, because results must not depend on the clock.
+const BUDGET: f64 = 20.0;
+const ENOUGH: usize = 3;
 
 /// A run stops early if it has not improved for this fraction (one in so many) of its evaluations.
 const PATIENCE: usize = 4;
@@ -50,27 +61,35 @@ pub(super) fn choose<T: Real>(
     stopped: &dyn Fn() -> bool,
 ) -> Result<Option<Choice>> {
     let order = shuffled(data.rows(), plan.seed);
-    let folds = folds(data.rows(), plan.estimator == Estimator::Exact);
+    let (parts, folds) = folds(data.rows(), plan.estimator == Estimator::Exact);
+    let cost = Cost::new(machine, plan, data);
+    let evaluations = (BUDGET / (4.0 * folds as f64 * cost.evaluation)) as u64;
+    let evaluations = evaluations.clamp(FEWEST_EVALUATIONS, EVALUATIONS);
+    let spent = Cell::new(0.0);
     let curve = |fold: usize, rate: f64| -> Result<Scores> {
         let part = |held: bool| -> Vec<usize> {
-            let wanted = order.iter().enumerate().filter(|(i, _)| (i % folds == fold) == held);
+            let wanted = order.iter().enumerate().filter(|(i, _)| (i % parts == fold) == held);
             wanted.map(|(_, &r)| r).collect()
         };
         let (train, valid) = (data.select(&part(false)), data.select(&part(true)));
         let plan = TrainPlan {
             batch: plan.batch.min(train.positive_weight_rows().len()),
             patience: 0,
-            evaluate_every: (plan.updates / EVALUATIONS).max(1),
+            evaluate_every: (plan.updates / evaluations).max(1),
             rate,
             ..plan.clone()
         };
-        let mut watch = Curve { points: Vec::new(), best: (f64::NEG_INFINITY, 0), stopped };
+        let mut watch =
+            Curve { points: Vec::new(), best: (f64::NEG_INFINITY, 0), cost, spent: &spent, stopped };
         let mut trainer = Trainer::new(machine.clone(), plan, &train)?.with_valid(&valid)?;
         trainer.run(&mut [&mut watch])?;
         Ok(watch.points)
     };
     let mut planned = Vec::new();
     for fold in 0..folds {
+        if fold >= ENOUGH && spent.get() > BUDGET {
+            break;
+        }
         planned.push(curve(fold, plan.rate)?);
         // Where nothing can be scored all scores are −∞, and the start is kept: no other model is known to be better than it.
         if stopped() || planned[fold].is_empty() {
@@ -80,6 +99,9 @@ pub(super) fn choose<T: Real>(
     let (updates, mut best) = highest(&planned);
     let mut choice = Choice { rate: plan.rate, updates };
     for factor in FACTORS.iter().filter(|_| any_rate) {
+        if spent.get() > BUDGET {
+            break;
+        }
         let rate = factor * plan.rate;
         let Some(curves) = race(&planned, |fold| curve(fold, rate))? else { continue };
         if stopped() {
@@ -111,7 +133,7 @@ fn race(planned: &[Scores], curve: impl Fn(usize) -> Result<Scores>) -> Result<O
 }
 
 /// The update with the largest mean over the curves, up to the end of the shortest, and its gain over the start. The
-/// start is preferred if the gain is within two standard errors (one for fewer than ten curves, which have more rows
+/// start is preferred if the gain is within three standard errors (one for fewer than ten curves, which have more rows
 /// each): of few rows, the best of many scores is better by chance alone.
 fn highest(curves: &[Scores]) -> (u64, f64) {
     let (n, common) = (curves.len() as f64, curves.iter().map(Vec::len).min().unwrap_or(0));
@@ -121,7 +143,7 @@ fn highest(curves: &[Scores]) -> (u64, f64) {
     let gain = || curves.iter().map(|c| c[best].1 - c[0].1);
     let average = gain().sum::<f64>() / n;
     let variance = gain().map(|g| (g - average).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
-    let errors = if curves.len() < 10 { 1.0 } else { 2.0 };
+    let errors = if curves.len() < 10 { 1.0 } else { 3.0 };
     if average > errors * (variance / n).sqrt() {
         (curves[0][best].0, average)
     } else {
@@ -129,11 +151,47 @@ fn highest(curves: &[Scores]) -> (u64, f64) {
     }
 }
 
+/// Rough seconds on one thread that parts of a run take.
+#[derive(Clone, Copy, Debug)]
+struct Cost {
+    sampled_update: f64,
+    exact_update: f64,
+    evaluation: f64,
+}
+
+impl Cost {
+    fn new<T: Real>(machine: &Machine<T>, plan: &TrainPlan, data: &Data<T>) -> Self {
+        let weights: usize = machine.couplings().iter().map(|c| c.w().len()).sum();
+        // Nanoseconds: bits go through look-ups of many weights at once.
+        let each = if has_only_bits(machine) { 0.15 } else { 3.0 };
+        let units = |l: usize| machine.layer(l).kind().cgf_cost() * machine.layer(l).width() as f64;
+        let row = 2e-9 * (each * weights as f64 + (0..machine.len()).map(units).sum::<f64>());
+        // As many chains as rows; those of rows with gaps come on top.
+        let rows = plan.batch * if data.is_missing() { 3 } else { 2 };
+        let log_z = machine.exact().cost().map_or(f64::INFINITY, |(_, seconds)| seconds);
+        let annealing = (CHAINS * STEPS) as f64 * row;
+        Self {
+            sampled_update: rows as f64 * row,
+            exact_update: MOMENTS * log_z,
+            evaluation: if log_z < CHEAP { log_z } else { annealing },
+        }
+    }
+}
+
 /// Scores along a run, which stops early when its best score is long past.
 struct Curve<'a> {
     points: Scores,
     best: (f64, usize),
+    cost: Cost,
+    /// Seconds, by estimate, of this run and those before.
+    spent: &'a Cell<f64>,
     stopped: &'a dyn Fn() -> bool,
+}
+
+impl Curve<'_> {
+    fn spend(&self, seconds: f64) {
+        self.spent.set(self.spent.get() + seconds);
+    }
 }
 
 impl<T: Real> Observer<T> for Curve<'_> {
@@ -144,12 +202,16 @@ impl<T: Real> Observer<T> for Curve<'_> {
             if score > self.best.0 {
                 self.best = (score, self.points.len());
             }
+            self.spend(self.cost.evaluation);
             let all = run.plan.updates / run.plan.evaluate_every.max(1);
             if (self.points.len() - self.best.1) * PATIENCE > all as usize {
                 return Ok(Control::Stop(StopReason::Requested(
                     "the held-out score no longer rises".into(),
                 )));
             }
+        }
+        if matches!(event, Event::UpdateFinished { .. }) {
+            self.spend(if run.is_exact() { self.cost.exact_update } else { self.cost.sampled_update });
         }
         Ok(if (self.stopped)() { Control::Stop(StopReason::Interrupted) } else { Control::Continue })
     }
@@ -182,9 +244,11 @@ mod tests {
         let by = |gain: f64| vec![(0, 1.0), (10, 1.0 + gain)];
         assert_eq!(highest(&[by(3.0), by(-2.0), by(0.5)]), (0, 0.0));
         assert_eq!(highest(&[by(3.0), by(0.5), by(1.0)]), (10, 1.5));
-        // Ten gains of 1.5 on average with a standard error of 0.8.
-        let ten: Vec<_> = (0..10).map(|i| by(if i % 2 == 0 { 3.9 } else { -0.9 })).collect();
-        assert_eq!(highest(&ten), (0, 0.0));
+        // Ten gains of 1.5 on average with standard errors of 0.51 and 0.49.
+        let ten =
+            |d: f64| (0..10).map(|i| by(if i % 2 == 0 { 1.5 + d } else { 1.5 - d })).collect::<Vec<_>>();
+        assert_eq!(highest(&ten(1.53)), (0, 0.0));
+        assert_eq!(highest(&ten(1.47)).0, 10);
         assert_eq!(highest(&[vec![(0, 1.0), (5, 1.0)]]), (0, 0.0));
     }
 

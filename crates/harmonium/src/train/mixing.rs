@@ -17,7 +17,7 @@ const PART: f64 = 0.1;
 /// pays off.
 const SECONDS_AGAIN: f64 = 8.0;
 const SECONDS_ONCE: f64 = 40.0;
-const MOMENTS: f64 = 20.0;
+pub(super) const MOMENTS: f64 = 20.0;
 const FEWEST: u64 = 500;
 
 /// The first and the highest likelihood of a run, and whether the last one lies below by more than noise explains.

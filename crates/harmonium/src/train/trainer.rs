@@ -1,6 +1,6 @@
 //! The loop: updates, evaluations, events.
 
-use super::evaluate::{Quality, annealed_likelihood, sample_rows};
+use super::evaluate::{Quality, Scored, annealed_likelihood, sample_rows};
 use super::mixing::LikelihoodRange;
 use super::optimise::Stepper;
 use super::watch::{Best, Finding, Slack};
@@ -391,9 +391,10 @@ impl<'d, T: Real> Trainer<'d, T> {
         let machine = self.averaged_inside();
         let (rows, seed) = (self.plan.evaluate_rows, self.plan.seed);
         let patient = self.is_patient(self.update);
-        let train = Quality::new(&machine, &sample_rows(&self.data, rows), seed, patient)?;
+        let scored = Scored::new(&machine);
+        let train = Quality::new(&scored, &sample_rows(&self.data, rows), seed, patient)?;
         let valid = match &self.valid {
-            Some(v) => Some(Quality::new(&machine, &sample_rows(v, rows), seed, patient)?),
+            Some(v) => Some(Quality::new(&scored, &sample_rows(v, rows), seed, patient)?),
             None => None,
         };
         let mut metrics = Vec::new();
