@@ -88,7 +88,7 @@ impl Config {
         let parsed = DataName::parse(&name)?;
         let from_file = !matches!(parsed.source, Source::Generated(_));
         if let Some(test) = &data.test {
-            set.test = Some(data.read.load_like(test, set.train.schema(), seed)?);
+            set.test = Some(data.read.load_rows(test, set.train.schema(), seed)?);
         } else if set.test.is_none() {
             let enough = from_file && parsed.part.is_none() && set.train.rows() >= SPLIT_FROM;
             let chosen =
@@ -103,7 +103,7 @@ impl Config {
             )));
         }
         if let Some(valid) = &data.valid {
-            set.valid = Some(data.read.load_like(valid, set.train.schema(), seed)?);
+            set.valid = Some(data.read.load_rows(valid, set.train.schema(), seed)?);
         }
         data.name = Some(lasting(&name, &parsed));
         Ok(set)

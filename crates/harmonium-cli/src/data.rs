@@ -121,7 +121,16 @@ impl DataArgs {
 
     /// The data of this name as one table with the columns of a model.
     pub(crate) fn load_like(&self, name: &str, schema: &Arc<Schema>, seed: u64) -> Result<Table> {
-        let mut options = self.options(seed)?;
+        self.load_as(name, schema, seed, false)
+    }
+
+    /// The same for evaluation: a category that its column does not have makes a row impossible, it is no error.
+    pub(crate) fn load_rows(&self, name: &str, schema: &Arc<Schema>, seed: u64) -> Result<Table> {
+        self.load_as(name, schema, seed, true)
+    }
+
+    fn load_as(&self, name: &str, schema: &Arc<Schema>, seed: u64, unseen: bool) -> Result<Table> {
+        let mut options = ReadOptions { unseen, ..self.options(seed)? };
         // Weights of sequences are for learning; a score counts every row once.
         options.reweight = self.reweight.filter(|&x| x > 0.0);
         Ok(harmonium_data::load_like(name, schema, &options)?)

@@ -1,11 +1,12 @@
 //! A model to work with: of a run, kept along a run, of a model file, or of another program's file.
 
+use crate::data::DataArgs;
 use crate::error::{Context, Failure, Result};
 use crate::run::RunDirectory;
 use harmonium::io::Provenance;
 use harmonium::train::Floor;
 use harmonium::{Archive, Machine, Role};
-use harmonium_data::Schema;
+use harmonium_data::{Schema, Table};
 use harmonium_table::{Layout, given_schema, schema_from_json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -61,10 +62,18 @@ impl Model {
     }
 
     /// The columns of rows to be evaluated: with those of the condition, where there is one.
-    pub(crate) fn columns(&self) -> Result<Arc<Schema>> {
+    fn columns(&self) -> Result<Arc<Schema>> {
         match self.is_conditional() {
             true => Ok(given_schema(&self.machine)?),
             false => Ok(self.layout.schema.clone()),
+        }
+    }
+
+    /// Rows to be evaluated. A category that its column does not have makes a row impossible, it is no error.
+    pub(crate) fn rows(&self, read: &DataArgs, name: &str, seed: u64) -> Result<Table> {
+        match self.is_conditional() {
+            true => read.load_like(name, &self.columns()?, seed),
+            false => read.load_rows(name, &self.layout.schema, seed),
         }
     }
 

@@ -78,7 +78,7 @@ pub fn load_like(name: &str, schema: &Arc<Schema>, options: &ReadOptions) -> Res
     let mut all: Option<Table> = None;
     for grid in grids {
         check_known(&*grid.cells, schema, &options.overrides)?;
-        let table = finish(&grid, schema, options.seed)?;
+        let table = finish(&grid, schema, options)?;
         match &mut all {
             None => all = Some(table),
             Some(all) => all.append(&table)?,
@@ -157,7 +157,7 @@ fn typed(grids: Vec<Grid>, options: &ReadOptions) -> Result<(Dataset, Vec<Findin
     let mut parts: [Option<Table>; 3] = [None, None, None];
     for grid in &grids {
         check_known(&*grid.cells, &schema, &options.overrides)?;
-        parts[grid.subset as usize] = Some(finish(grid, &schema, options.seed)?);
+        parts[grid.subset as usize] = Some(finish(grid, &schema, options)?);
     }
     let [train, valid, test] = parts;
     match train {
@@ -166,8 +166,9 @@ fn typed(grids: Vec<Grid>, options: &ReadOptions) -> Result<(Dataset, Vec<Findin
     }
 }
 
-fn finish(grid: &Grid, schema: &Arc<Schema>, seed: u64) -> Result<Table> {
-    let mut table = build(&*grid.cells, schema, seed)?.not_empty(grid.cells.place())?;
+fn finish(grid: &Grid, schema: &Arc<Schema>, options: &ReadOptions) -> Result<Table> {
+    let mut table =
+        build(&*grid.cells, schema, options.seed, options.unseen)?.not_empty(grid.cells.place())?;
     table.set_weights(grid.weights.clone())?;
     Ok(table)
 }

@@ -22,6 +22,9 @@ pub struct ReadOptions {
     /// Whether real numbers of files that are read in blocks are kept in single precision, in half the memory; not where
     /// it would lose digits: beyond a million, or where they differ by less than a thousandth of their mean.
     pub single: bool,
+    /// Whether a category that its column does not have is read as missing, and its row noted in
+    /// [`Table::impossible`](crate::Table::impossible), in place of an error.
+    pub unseen: bool,
 }
 
 impl Default for ReadOptions {
@@ -35,6 +38,7 @@ impl Default for ReadOptions {
             reweight: Some(0.8),
             threads: 1,
             single: false,
+            unseen: false,
         }
     }
 }

@@ -22,6 +22,7 @@ pub struct RowBlocks {
     block_rows: usize,
     seed: u64,
     single: bool,
+    unseen: bool,
     /// What was found out about the columns, unless they were known.
     pub(crate) findings: Vec<Finding>,
 }
@@ -38,6 +39,7 @@ impl RowBlocks {
             block_rows,
             seed: options.seed,
             single: options.single && !found.double,
+            unseen: options.unseen,
             findings: found.findings,
         })
     }
@@ -54,8 +56,8 @@ impl RowBlocks {
         let first = source.read(0..1)?;
         check_known(&*first, schema, &options.overrides)?;
         // Whether single precision would do is not known without reading everything once more.
-        let (schema, seed, single) = (schema.clone(), options.seed, false);
-        Ok(Self { source, schema, block_rows, seed, single, findings: Vec::new() })
+        let (schema, seed, unseen) = (schema.clone(), options.seed, options.unseen);
+        Ok(Self { source, schema, block_rows, seed, single: false, unseen, findings: Vec::new() })
     }
 
     /// What every column is.
@@ -81,7 +83,7 @@ impl RowBlocks {
         }
         let range = range(index, self.block_rows, self.rows());
         let cells = self.source.read(range)?;
-        let mut table = build(&*cells, &self.schema, self.seed)?;
+        let mut table = build(&*cells, &self.schema, self.seed, self.unseen)?;
         if self.single {
             table.blocks.iter_mut().for_each(crate::Block::narrow);
         }

@@ -121,6 +121,24 @@ impl Layout {
         Self { schema: Arc::new(schema), layers, labels: None }
     }
 
+    /// The rows of a table that the machine gives probability 0: those with a category that its column does not have
+    /// ([`Table::impossible`]), or a count beyond the largest of its units.
+    pub fn impossible(&self, machine: &Machine, table: &Table) -> Vec<usize> {
+        let beyond = |r: usize| {
+            table.blocks().iter().zip(&self.layers).any(|(block, &l)| {
+                match (block.kind, &block.values) {
+                    (hd::Kind::Count, Values::Codes(codes)) => {
+                        let states = machine.layer(l).kind().states();
+                        let beyond = |j: usize| states.is_some_and(|n| codes.get(r, j) >= n);
+                        (0..block.cols()).any(|j| !block.is_missing(r, j) && beyond(j))
+                    }
+                    _ => false,
+                }
+            })
+        };
+        (0..table.rows()).filter(|r| table.impossible().binary_search(r).is_ok() || beyond(*r)).collect()
+    }
+
     /// The rows of a table as training data, with weights and missing entries.
     pub fn data(&self, machine: &Machine, table: &Table) -> Result<Data> {
         let (states, known) = self.states(machine, table)?;

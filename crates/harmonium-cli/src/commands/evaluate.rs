@@ -66,9 +66,7 @@ impl EvaluateArgs {
     pub(crate) fn run(self, common: &Common) -> Result {
         let model = self.chosen(common)?;
         let (table, name) = match &self.data {
-            Some(name) => {
-                (self.read.load_like(name, &model.columns()?, common.seed.unwrap_or(0))?, name.clone())
-            }
+            Some(name) => (model.rows(&self.read, name, common.seed.unwrap_or(0))?, name.clone()),
             None => held_out(&model)?,
         };
         let effort = match self.time_budget {

@@ -3,7 +3,7 @@
 use crate::args::Common;
 use crate::data::DataArgs;
 use crate::error::{Failure, Result};
-use crate::evaluation::{Effort, TableStates, log_z};
+use crate::evaluation::{Effort, TableStates, impossible_words, log_z};
 use crate::model::Model;
 use crate::output::{put, put_bytes, say};
 use crate::run;
@@ -26,7 +26,8 @@ machine scores rows without labels by ln p(v), rows with labels by ln p(v, y); a
 with the columns of the condition and of the visible units side by side.
 
 Rows may have missing entries (empty, NA, NaN, null or ?): they are scored by ln p of their known entries, with the rest
-summed over. Compare such scores only between rows that lack the same entries: fewer known entries give a larger ln p.")]
+summed over. Compare such scores only between rows that lack the same entries: fewer known entries give a larger ln p.
+A row with a category or a count that no training row had is impossible: its log_likelihood is -inf (null in JSON).")]
 pub(crate) struct ScoreArgs {
     /// A run, or a model file
     #[arg(value_name = "RUN|MODEL")]
@@ -56,7 +57,7 @@ impl ScoreArgs {
         }
         let model = Model::open(&self.model)?;
         let rows = |name: &str| -> Result<TableStates<'_>> {
-            let table = self.read.load_like(name, &model.columns()?, common.seed.unwrap_or(0))?;
+            let table = model.rows(&self.read, name, common.seed.unwrap_or(0))?;
             TableStates::new(&model.machine, &model.layout, &table, None)
         };
         if model.is_conditional() && self.no_log_z {
@@ -88,7 +89,10 @@ impl ScoreArgs {
                     )));
                 }
                 Some(match &given {
-                    None => auc(&f.rows, &others.free_energies(common)?.rows),
+                    None => {
+                        let found = others.free_energies(common)?.rows;
+                        auc(&these.with_impossible(&f.rows), &others.with_impossible(&found))
+                    }
                     Some(_) => {
                         let l = others.likelihood(&effort, common, &mut |_| {})?.log_likelihood;
                         auc(&anomaly, &l.rows.iter().map(|x| -x).collect::<Vec<_>>())
@@ -100,21 +104,29 @@ impl ScoreArgs {
             true => None,
             false => Some(log_z(&these.machine, &effort, common)?),
         };
-        let ranks = ranks(&anomaly);
-        let lines =
-            f.rows.iter().zip(&f.errors).zip(&ranks).enumerate().map(|(r, ((f, error), rank))| {
-                let of_condition = given.as_ref().map(|l| {
-                    let interval = &l.intervals[r];
-                    [l.rows[r], interval.lower, interval.upper]
-                });
-                let ll = z.as_ref().map(|z| {
-                    let value = -f - z.log_z.value;
-                    let below = (z.interval.upper - z.log_z.value).hypot(*error);
-                    let above = (z.log_z.value - z.interval.lower).hypot(*error);
-                    [value, value - below, value + above]
-                });
-                (r + 1, *f, ll.or(of_condition), *rank)
+        // Impossible rows have infinite free energies, and are the most anomalous.
+        let at = these.places();
+        let ranks = ranks(&these.with_impossible(&anomaly));
+        let score = |r: usize| {
+            let i = at[r]?;
+            let of_condition = given.as_ref().map(|l| {
+                let interval = &l.intervals[i];
+                [l.rows[i], interval.lower, interval.upper]
             });
+            let ll = z.as_ref().map(|z| {
+                let value = -f.rows[i] - z.log_z.value;
+                let below = (z.interval.upper - z.log_z.value).hypot(f.errors[i]);
+                let above = (z.log_z.value - z.interval.lower).hypot(f.errors[i]);
+                [value, value - below, value + above]
+            });
+            Some((f.rows[i], ll.or(of_condition)))
+        };
+        let impossible =
+            (f64::INFINITY, (z.is_some() || given.is_some()).then_some([f64::NEG_INFINITY; 3]));
+        let lines = ranks.iter().enumerate().map(|(r, rank)| {
+            let (f, ll) = score(r).unwrap_or(impossible);
+            (r + 1, f, ll, *rank)
+        });
         if common.json {
             let rows: Vec<_> = lines
                 .map(|(row, f, ll, rank)| {
@@ -145,7 +157,8 @@ impl ScoreArgs {
             None => put_bytes(csv.as_bytes())?,
         }
         if !common.quiet {
-            these.remark.iter().chain(&f.remark).for_each(|remark| say!("{remark}"));
+            let impossible = impossible_words(these.impossible.len());
+            these.remark.iter().chain(&f.remark).chain(&impossible).for_each(|remark| say!("{remark}"));
             if let Some(z) = &z {
                 match z.verdict {
                     Verdict::Exact => say!("ln Z {:.3} exactly", z.log_z.value),

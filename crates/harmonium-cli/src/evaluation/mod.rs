@@ -5,9 +5,9 @@ mod records;
 pub(crate) use records::Records;
 
 use crate::args::Common;
-use crate::error::Result;
+use crate::error::{Failure, Result};
 use crate::model::Model;
-use crate::output::{duration, grouped, is_live, say};
+use crate::output::{counted, duration, grouped, is_live, say};
 use harmonium::evaluate::{Estimate, FreeEnergies, LogZParams};
 use harmonium::exact::whole_rows;
 use harmonium::partition::{Progress, Verdict};
@@ -66,6 +66,8 @@ pub(crate) struct Evaluation {
     found: tasks::Evaluation,
     /// What the rows are: `test`, `training`, or the data's name.
     name: String,
+    /// Number of rows that are left out because the machine gives them probability 0.
+    impossible: usize,
     seconds: f64,
 }
 
@@ -112,6 +114,7 @@ impl Evaluation {
             "verdict": self.verdict(),
             "reasons": self.found.reasons(),
             "rows": self.rows(),
+            "impossible_rows": self.impossible,
             "data": self.name,
             "seconds": self.seconds,
         })
@@ -165,6 +168,37 @@ impl Evaluation {
     }
 }
 
+/// The rows of a table that a machine gives a probability, and the places of the others.
+///
+/// # Errors
+/// No row is left.
+pub(crate) fn possible_rows<'t>(
+    machine: &Machine,
+    layout: &Layout,
+    table: &'t Table,
+) -> Result<(Cow<'t, Table>, Vec<usize>)> {
+    let impossible = layout.impossible(machine, table);
+    if impossible.is_empty() {
+        return Ok((Cow::Borrowed(table), impossible));
+    }
+    let possible = |r: &usize| impossible.binary_search(r).is_err();
+    let rows: Vec<usize> = (0..table.rows()).filter(possible).collect();
+    match rows.len() {
+        0 => Err(Failure::new("every row has a category or a count that no training row had")),
+        _ => Ok((Cow::Owned(table.select(&rows)?), impossible)),
+    }
+}
+
+/// A remark on the number of rows that are left out.
+pub(crate) fn impossible_words(rows: usize) -> Option<String> {
+    let what = counted(rows, "row has", "rows have");
+    (rows > 0).then(|| {
+        format!(
+            "{what} a category or a count that no training row had: probability 0, left out of the mean"
+        )
+    })
+}
+
 /// Rows of a table as states of a machine.
 pub(crate) struct TableStates<'a> {
     /// The machine, with the class among the hidden units where the rows have none.
@@ -176,6 +210,8 @@ pub(crate) struct TableStates<'a> {
     floor: Option<&'a Floor>,
     /// A remark about the rows for the user.
     pub(crate) remark: Option<String>,
+    /// Rows of the table that the machine gives probability 0, which are left out here.
+    pub(crate) impossible: Vec<usize>,
 }
 
 impl<'a> TableStates<'a> {
@@ -186,7 +222,7 @@ impl<'a> TableStates<'a> {
             Some(_) => Cow::Owned(data.clone().unweighted()),
             None => Cow::Borrowed(data),
         };
-        Self { machine: machine.clone(), data, whole, floor, remark: None }
+        Self { machine: machine.clone(), data, whole, floor, remark: None, impossible: Vec::new() }
     }
 
     pub(crate) fn new(
@@ -198,6 +234,12 @@ impl<'a> TableStates<'a> {
         let mut machine = machine.clone();
         let (mut floor, mut remark) = (floor, None);
         let conditional = machine.with_role(Role::Condition).next().is_some();
+        // The columns of a condition are none of the layout's.
+        let (table, impossible) = match conditional {
+            true => (Cow::Borrowed(table), Vec::new()),
+            false => possible_rows(&machine, layout, table)?,
+        };
+        let table = &*table;
         let data = match conditional {
             true => {
                 floor = None;
@@ -223,12 +265,25 @@ impl<'a> TableStates<'a> {
         };
         let whole = whole_rows(data.rows(), data.known());
         // Weights are for learning: every row counts once here.
-        Ok(Self { machine, data: Cow::Owned(data.unweighted()), whole, floor, remark })
+        Ok(Self { machine, data: Cow::Owned(data.unweighted()), whole, floor, remark, impossible })
     }
 
     /// The rows of which nothing is missing, where there are some.
     pub(crate) fn complete(&self) -> Option<Cow<'_, States>> {
         self.data.whole()
+    }
+
+    /// For each row of the table, its place among those that are possible.
+    pub(crate) fn places(&self) -> Vec<Option<usize>> {
+        let n = self.data.rows() + self.impossible.len();
+        let mut next = 0..;
+        let place = |r| self.impossible.binary_search(&r).is_err().then(|| next.next()).flatten();
+        (0..n).map(place).collect()
+    }
+
+    /// Numbers of the possible rows as numbers of all rows of the table: infinite ones for the others.
+    pub(crate) fn with_impossible(&self, x: &[f64]) -> Vec<f64> {
+        self.places().into_iter().map(|i| i.map_or(f64::INFINITY, |i| x[i])).collect()
     }
 
     /// For each layer, which entries are known; all when `None`.
@@ -278,7 +333,9 @@ impl<'a> TableStates<'a> {
         let start = Instant::now();
         let mut found = self.likelihood(effort, common, heard)?;
         found.log_likelihood.reasons.extend(self.remark);
-        Ok(Evaluation { found, name: name.into(), seconds: start.elapsed().as_secs_f64() })
+        found.log_likelihood.reasons.extend(impossible_words(self.impossible.len()));
+        let impossible = self.impossible.len();
+        Ok(Evaluation { found, name: name.into(), impossible, seconds: start.elapsed().as_secs_f64() })
     }
 
     /// What is added to the log-likelihood of a row to have it in the units of the table.

@@ -11,7 +11,9 @@ use crate::{Column, Error, Kind, Overrides, Result, Schema};
 /// Builds the table that `schema` describes from the columns of `grid` with the same names.
 ///
 /// Labels and ignored columns may be absent from the grid, data columns may not.
-pub(crate) fn build(grid: &dyn Cells, schema: &Arc<Schema>, seed: u64) -> Result<Table> {
+///
+/// With `unseen`, an entry that is none of its column's categories is missing, and its row is noted.
+pub(crate) fn build(grid: &dyn Cells, schema: &Arc<Schema>, seed: u64, unseen: bool) -> Result<Table> {
     let names = grid.names();
     let by_name: HashMap<&str, usize> = names.iter().map(String::as_str).zip(0..).collect();
     let sources: Vec<Option<usize>> =
@@ -26,11 +28,13 @@ pub(crate) fn build(grid: &dyn Cells, schema: &Arc<Schema>, seed: u64) -> Result
             return Err(Error::schema(grid.place(), what, hint));
         }
     }
-    let builder = Builder { grid, schema, sources, seed };
+    let builder = Builder { grid, schema, sources, seed, unseen };
     let mut table = Table::zeros(schema.clone(), grid.rows());
     for block in &mut table.blocks {
-        builder.fill(block)?;
+        builder.fill(block, &mut table.impossible)?;
     }
+    table.impossible.sort_unstable();
+    table.impossible.dedup();
     for (place, column) in schema.columns.iter().enumerate() {
         match (column.kind, builder.sources[place]) {
             (Kind::Label, Some(source)) => {
@@ -86,11 +90,12 @@ struct Builder<'a> {
     /// For each column of the schema, the column of the grid.
     sources: Vec<Option<usize>>,
     seed: u64,
+    unseen: bool,
 }
 
 impl Builder<'_> {
-    fn fill(&self, block: &mut Block) -> Result<()> {
-        let rows = self.grid.rows();
+    fn fill(&self, block: &mut Block, impossible: &mut Vec<usize>) -> Result<()> {
+        let (rows, width) = (self.grid.rows(), block.columns.len());
         let lookups = self.lookups(&block.columns);
         let mut numbers = Vec::new();
         for row in 0..rows {
@@ -103,14 +108,14 @@ impl Builder<'_> {
                     Some(value) if quick => Cell::number(*value),
                     _ => self.known(column, lookup, row, source),
                 };
-                if cell == Cell::Missing {
-                    block
-                        .missing
-                        .get_or_insert_with(|| Bits::zeros(rows, block.columns.len()))
-                        .set(row, to, true);
+                let missing = cell == Cell::Missing;
+                let entry = Entry { column, lookup, cell, row, source };
+                let unseen = !missing && self.unseen && self.is_unseen(&entry);
+                if missing || unseen {
+                    impossible.extend(unseen.then_some(row));
+                    block.missing.get_or_insert_with(|| Bits::zeros(rows, width)).set(row, to, true);
                     continue;
                 }
-                let entry = Entry { column, lookup, cell, row, source };
                 match &mut block.values {
                     Values::Bits(bits) => bits.set(row, to, self.bit(&entry, place)?),
                     Values::Codes(codes) => {
@@ -203,9 +208,21 @@ impl Builder<'_> {
         }
     }
 
+    /// Whether the column has categories, none of which this entry is.
+    fn is_unseen(&self, entry: &Entry<'_>) -> bool {
+        !entry.column.categories.is_empty() && self.category(entry).is_none()
+    }
+
     fn code(&self, entry: &Entry<'_>) -> Result<u32> {
+        self.category(entry).ok_or_else(|| {
+            let names = crate::schema::shorten(&entry.column.categories);
+            self.misfit(entry, format!("one of the categories {names}"), CATEGORY_HINT)
+        })
+    }
+
+    fn category(&self, entry: &Entry<'_>) -> Option<u32> {
         let lookup = entry.lookup;
-        let found = match &entry.cell {
+        match &entry.cell {
             Cell::Number(value) if entry.source < self.grid.uniform() => lookup.number(*value),
             Cell::Number(value) => {
                 let text = self.grid.text(entry.row, entry.source);
@@ -213,11 +230,7 @@ impl Builder<'_> {
             }
             Cell::Text(text) => lookup.word(text),
             Cell::Missing => None,
-        };
-        found.ok_or_else(|| {
-            let names = crate::schema::shorten(&entry.column.categories);
-            self.misfit(entry, format!("one of the categories {names}"), CATEGORY_HINT)
-        })
+        }
     }
 
     fn count(&self, entry: &Entry<'_>) -> Result<u32> {

@@ -30,6 +30,7 @@ pub struct Table {
     pub(crate) labels: Option<Labels>,
     pub(crate) ignored: Vec<Ignored>,
     pub(crate) weights: Option<Vec<f64>>,
+    pub(crate) impossible: Vec<usize>,
 }
 
 /// Where the values of a column of the schema are kept.
@@ -55,7 +56,15 @@ impl Table {
                 missing: None,
             })
             .collect();
-        Self { schema, rows, blocks, labels: None, ignored: Vec::new(), weights: None }
+        Self {
+            schema,
+            rows,
+            blocks,
+            labels: None,
+            ignored: Vec::new(),
+            weights: None,
+            impossible: Vec::new(),
+        }
     }
 
     /// A table of binary (or, as `kind`, spin) columns named `v0, v1, …`.
@@ -141,6 +150,11 @@ impl Table {
     /// Height and width, when every row is an image.
     pub fn shape(&self) -> Option<[usize; 2]> {
         self.schema.shape
+    }
+
+    /// The rows with a category that its column does not have, in order; see [`ReadOptions`](crate::ReadOptions).
+    pub fn impossible(&self) -> &[usize] {
+        &self.impossible
     }
 
     /// Number of data columns, over all blocks.

@@ -29,6 +29,9 @@ impl Table {
                 })
                 .collect(),
             weights: self.weights.as_ref().map(|weights| rows.iter().map(|&row| weights[row]).collect()),
+            impossible: (0..rows.len())
+                .filter(|&i| self.impossible.binary_search(&rows[i]).is_ok())
+                .collect(),
         })
     }
 
@@ -77,6 +80,7 @@ impl Table {
         } else {
             self.ignored.clear();
         }
+        self.impossible.extend(other.impossible.iter().map(|row| self.rows + row));
         self.rows += other.rows;
         Ok(())
     }

@@ -4,7 +4,7 @@ use super::watch::{Keeper, Levels};
 use crate::args::Common;
 use crate::config::Config;
 use crate::error::{Context, Failure, Result};
-use crate::evaluation::{Effort, Evaluation, TableStates};
+use crate::evaluation::{Effort, Evaluation, TableStates, possible_rows};
 use crate::output::{counted, duration, grouped, put, say, width};
 use crate::picture;
 use crate::progress::Progress;
@@ -102,7 +102,11 @@ impl Job {
     pub(super) fn run(self, common: &Common) -> Result {
         let start = Instant::now();
         let data = &self.data;
-        let valid = self.set.valid.as_ref().map(|t| self.layout.data(&self.machine, t)).transpose()?;
+        let valid = |t: &Table| -> Result<Data> {
+            let (possible, _) = possible_rows(&self.machine, &self.layout, t)?;
+            Ok(self.layout.data(&self.machine, &possible)?)
+        };
+        let valid = self.set.valid.as_ref().map(valid).transpose()?;
         let stop = Stop::listen()?;
         let mut trainer = match &self.start {
             Start::Checkpoint(archive) => {
