@@ -35,6 +35,7 @@ __all__ = [
     "read_columns",
     "sample",
     "schema_toml",
+    "seconds",
     "to_units",
     "train",
     "unpack_schema",
