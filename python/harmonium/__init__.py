@@ -11,15 +11,15 @@
 From a table or a file, in one call: ``hm.train("digits", hidden=100)``, or
 ``hm.train(frame, label="species", machine="class")``.
 
-Where things are:
+Overview:
 
-- :class:`Machine` has everything one does with a machine; :func:`train` and :func:`build` make one for data;
+- :class:`Machine` has methods to train, sample and evaluate; :func:`train` and :func:`build` make one for data;
 - :func:`Binary`, :func:`Spin`, :func:`Potts`, :func:`Gaussian`, :func:`ReLU`, :func:`DReLU`, :func:`Binomial`,
   :func:`Poisson`, :func:`NegativeBinomial` and :func:`Ordinal` are the kinds of units;
-- :func:`read` and :func:`table` give the columns of files and frames their kinds;
-- :class:`Run`, :class:`LogZ`, :class:`LogLikelihood`, :class:`Diagnosis` and :class:`Trace` are what comes back;
-- :mod:`harmonium.plot` draws, with matplotlib; :meth:`Trace.to_arviz` hands chains to ArviZ;
-- :func:`set_threads` says how many threads to use.
+- :func:`read` and :func:`table` read files and frames as typed columns;
+- :class:`Run`, :class:`LogZ`, :class:`LogLikelihood`, :class:`Diagnosis` and :class:`Trace` are results;
+- :mod:`harmonium.plot` draws, with matplotlib; :meth:`Trace.to_arviz` converts chains for ArviZ;
+- :func:`set_threads` sets the number of threads.
 
 Model files are those of the command line ``harmonium``.
 """

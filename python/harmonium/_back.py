@@ -1,4 +1,4 @@
-"""Values as a frame again, of the library and the column types that the machine was made from."""
+"""Conversion of values back to a frame, with the library and column types that the machine was built from."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[Any]
 
-#: Where the machine was not made from a frame: words, bits and numbers as they are.
+#: For a machine that was not built from a frame: words, bits and numbers.
 PLAIN: TypeInfo = {"library": "pandas", "columns": {}}
 
 
 def frame(types: TypeInfo, values: Mapping[str, tuple[Column, Array]]) -> Any:
-    """A frame of columns with the values of units: codes where there are categories, else numbers."""
+    """A frame of columns from the values of units: codes for categories, else numbers."""
     made = {}
     for name, (column, x) in values.items():
         info = types["columns"].get(name, {})
@@ -41,7 +41,7 @@ def frame(types: TypeInfo, values: Mapping[str, tuple[Column, Array]]) -> Any:
 
 
 def fill(given: Any, types: TypeInfo, values: Mapping[str, tuple[Column, Array, npt.NDArray[np.bool_]]]) -> Any:
-    """The frame with its gaps filled: every known entry and every other column is as it was.
+    """The frame with its gaps filled; known entries and all other columns are unchanged.
 
     ``values`` has the column, the values of its units and which of them are known.
     """
@@ -54,7 +54,7 @@ def fill(given: Any, types: TypeInfo, values: Mapping[str, tuple[Column, Array, 
             continue
         info = own["columns"][name]
         if info["what"] == "levels" and name in types["columns"]:
-            # Levels that the frame at hand lacks are those of the machine.
+            # The machine may know levels that this frame lacks.
             info = types["columns"][name] if types["library"] == kind else info
         place = places.index(name)
         old = out.iloc[:, place] if kind == "pandas" else out.column(name) if kind == "pyarrow" else out[name]
@@ -71,7 +71,7 @@ def fill(given: Any, types: TypeInfo, values: Mapping[str, tuple[Column, Array, 
 
 
 def raw(column: Column, x: Array, info: TypeInfo) -> Array:
-    """The values of units as those of the column, before its type."""
+    """The values of units as values of the column, before conversion to its type."""
     what = info.get("what")
     if column.categories:
         codes = (x > 0).astype(np.intp) if column.kind == "spin" else np.asarray(x).astype(np.intp)

@@ -35,6 +35,7 @@ __all__ = [
     "read_columns",
     "sample",
     "schema_toml",
+    "seconds",
     "to_units",
     "train",
     "unpack_schema",
@@ -187,6 +188,7 @@ def sample(
 def complete(
     machine: Machine, given: Rows, draw: bool, chains: int, sweeps: int, seed: int, threads: int
 ) -> list[tuple[int, _F64]]: ...
+def seconds(text: str) -> float: ...
 def plan(
     machine: Machine, data: Rows, params: dict[str, Any], custom: Mapping[str, Any], threads: int
 ) -> dict[str, Any]: ...

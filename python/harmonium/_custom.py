@@ -1,7 +1,7 @@
-"""Custom components of a run: functions in place of its learning rate, step rule and estimator, and beside its gradient.
+"""Custom components of a run: user functions for the learning rate, the step rule, the estimator and the gradient.
 
 Parameters, gradients and moments are dicts of arrays with the keys and shapes of :meth:`Machine.gradient`: the name of a layer, or
-the names of two layers that are coupled.
+the names of two coupled layers.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 Array = npt.NDArray[Any]
 #: An array for each layer and for each coupling.
 ByPart = dict[Union[str, "tuple[str, str]"], Array]
-#: Number of the update, counted from 1, to its learning rate.
+#: From the number of the update, counted from 1, to its learning rate.
 Rate = Callable[[int], float]
-#: Gradient and learning rate to the step; ``None`` where the gradient was changed in place.
+#: From the gradient and the learning rate to the step; ``None`` if the gradient was changed in place.
 StepRule = Callable[[ByPart, float], "ByPart | None"]
-#: Gradient, and the machine that it is taken at, to what is added to it, or ``None``.
+#: From the gradient and the machine it was computed for to a term that is added to it, or ``None``.
 OnGradient = Callable[[ByPart, "Machine"], "ByPart | None"]
 
 
 @dataclass(frozen=True)
 class EstimatorContext:
-    """What a custom estimator may look at during one update."""
+    """The arguments of a custom estimator in one update."""
 
-    #: The machine as it stands.
+    #: The present machine.
     machine: Machine
     #: The rows of the minibatch, by layer; missing entries are drawn.
     data: dict[str, Array]
@@ -49,12 +49,12 @@ class EstimatorContext:
     update: int
 
 
-#: Context to the moments of the negative phase: averages over the model.
+#: From the context to the moments of the negative phase, the averages over the model.
 CustomEstimator = Callable[[EstimatorContext], ByPart]
 
 
 def parts(machine: Parts, settings: dict[str, Any], on_gradient: OnGradient | None) -> dict[str, Any]:
-    """Takes the functions out of the settings, and returns them as the compiled part calls them."""
+    """Removes the functions from the settings, and returns them in the form that the compiled part calls."""
 
     def taken(name: str) -> Any:
         return settings.pop(name) if callable(settings.get(name)) else None
@@ -71,7 +71,7 @@ def parts(machine: Parts, settings: dict[str, Any], on_gradient: OnGradient | No
 
 
 class _Part:
-    """A function of the user's with the names of the arrays that it takes and gives."""
+    """A user function, with the names of its input and output arrays."""
 
     def __init__(self, machine: Parts, function: Any, what: str) -> None:
         self._keys: list[Any] = [*machine.layers, *machine.couplings]
@@ -83,12 +83,13 @@ class _Part:
         return dict(zip(self._keys, arrays))
 
     def _listed(self, found: Any, like: list[Array], partial: bool = False) -> list[Array]:
-        """The arrays in the order of the machine, in the shapes of ``like``; those that are left out are zero if they may be."""
+        """The arrays in the order of the machine, in the shapes of ``like``; if ``partial``, missing ones are zero."""
         if not isinstance(found, Mapping):
             raise TypeError(f"{self._what}: expected a dict of arrays, got {found!r}")
         for key in found:
             if key not in self._keys:
-                raise ValueError(f"{self._what}: nothing is called {key!r}; {suggestion(str(key), map(str, self._keys))}")
+                known = suggestion(str(key), map(str, self._keys))
+                raise ValueError(f"{self._what}: there is no layer or coupling {key!r}; {known}")
         out = []
         for key, x in zip(self._keys, like):
             if key not in found and not partial:
@@ -100,18 +101,18 @@ class _Part:
         return out
 
     def save(self) -> dict[str, tuple[npt.NDArray[np.float64], list[int]]]:
-        """What the function remembers, if it can say so, for a checkpoint."""
+        """The state of the function for a checkpoint, if it has ``state_dict``."""
         state = self._function.state_dict() if hasattr(self._function, "state_dict") else {}
         arrays = {str(name): np.asarray(x, dtype=np.float64) for name, x in state.items()}
         return {name: (x.ravel(), list(x.shape)) for name, x in arrays.items()}
 
     def load(self, state: dict[str, npt.NDArray[np.float64]]) -> None:
-        """Gives it back."""
+        """Restores a saved state."""
         if state and hasattr(self._function, "load_state_dict"):
             self._function.load_state_dict(state)
 
     def clear(self) -> None:
-        """Says that an update was undone."""
+        """Tells the function that an update was undone."""
         if hasattr(self._function, "clear"):
             self._function.clear()
 

@@ -1,4 +1,4 @@
-"""Energies, features and evaluation: likelihood with an interval and a verdict, exact answers, diagnostics."""
+"""Energies, features and evaluation: likelihood with an interval and a verdict, exact results by enumeration, diagnostics."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Moments:
 
 
 class Evaluating(Parts):
-    """The part of a machine that evaluates."""
+    """The methods of a machine for evaluation."""
 
     __slots__ = ()
 
@@ -53,10 +53,10 @@ class Evaluating(Parts):
     def transform(
         self, X: Any, *, inputs: bool = False, seed: int = 0, threads: int | None = None
     ) -> npt.NDArray[Any]:
-        """The mean of every hidden unit given each row, or what reaches it (``inputs``).
+        """The mean of every hidden unit given each row, or its input before the nonlinearity (``inputs=True``).
 
-        Deeper layers see the most probable states of those below. Of rows with missing entries (NaN or masked) it is the
-        mean over all ways to complete them, by chains where that cannot be enumerated.
+        The input of deeper layers is the most probable state of the layer below. For rows with missing entries (NaN or masked) it
+        is the mean over all completions, estimated by chains if they cannot be enumerated.
         """
         if not self.hidden:
             raise ValueError("this machine has no hidden units, hence no features")
@@ -91,8 +91,8 @@ class Evaluating(Parts):
     ) -> LogZ:
         """ln Z with its interval and verdict: enumerated where that is quick, else estimated from both sides.
 
-        ``X``, where given, makes the base of the estimate. Further keywords: ``temperatures``, ``ladders``, ``rounds``,
-        ``exact_seconds``.
+        The base distribution of the annealing is fitted to ``X`` if that is given. Further keywords: ``temperatures``,
+        ``ladders``, ``rounds``, ``exact_seconds``.
         """
         rows = None if X is None else _inputs.rows(self, X, "X", missing=True)
         return self._log_z(rows, std_err, chains, time_budget, seed, threads, effort)
@@ -141,7 +141,7 @@ class Evaluating(Parts):
     def pseudo_log_likelihood(self, X: Any, *, threads: int | None = None) -> Floats:
         """Sum over units of ln p(unit | all other units), exactly, of each row.
 
-        A value v between 0 and 1 in place of a bit is set against 1 - v, as scikit-learn does.
+        For a binary unit with a value v between 0 and 1, the flipped value is 1 - v, as in scikit-learn.
         """
         return _core.pseudo_log_likelihood(self._core, _inputs.rows(self, X, "X", soft=True), resolve(threads))
 

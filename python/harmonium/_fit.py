@@ -29,29 +29,29 @@ def build(
     label: str | None = None,
     dtype: npt.DTypeLike = np.float32,
 ) -> Machine:
-    """A machine for data, the one that the command line makes; :func:`train` trains it as well.
+    """An untrained machine for data, the same as on the command line; :func:`train` also trains it.
 
     Parameters
     ----------
     data
         A :class:`Table`, a frame, the name of a data set or file, or an array.
     machine
-        Which couplings: ``"rbm"``, ``"class"``, ``"deep"``, ``"fully-visible"``,
+        The type of machine: ``"rbm"``, ``"class"``, ``"deep"``, ``"fully-visible"``,
         ``"coupled-reals"`` (the default where there are two or more real columns), ``"semi-restricted"``, ``"unrestricted"``.
     hidden
-        Number of hidden units, or several numbers for a deep machine; half as many again as visible ones where nothing
-        is said.
+        Number of hidden units, or several numbers for a deep machine; by default one and a half times the number
+        of visible ones.
     hidden_kind
-        What hidden units are: ``"binary"``, ``"spin"``, ``"gaussian"``, ``"relu"``, ``"drelu"``, ``"potts:3"`` …
+        Kind of the hidden units: ``"binary"``, ``"spin"``, ``"gaussian"``, ``"relu"``, ``"drelu"``, ``"potts:3"`` …
     visible
-        What the columns of an array are, such as ``"potts:21"``; 0 and 1 are taken for binary, -1 and 1 for spins.
+        Kind of the visible units for an array, such as ``"potts:21"``; by default binary for 0 and 1, spins for -1 and 1.
     counts
-        Units of count columns: ``"poisson"``, ``"binomial:16"``, ``"neg_binomial:1.5:256"`` or ``"ordinal:30"``; whichever fits the counts
-        best where nothing is said.
+        Units of count columns: ``"poisson"``, ``"binomial:16"``, ``"neg_binomial:1.5:256"`` or ``"ordinal:30"``; by default the
+        one that fits the counts best.
     schema, label
-        What columns are, and which holds the class, for files and frames: see :func:`read`.
+        Kinds of the columns, and the column with the class, for files and frames: see :func:`read`.
     dtype
-        Of the parameters: ``numpy.float32`` or ``numpy.float64``.
+        Type of the parameters: ``numpy.float32`` or ``numpy.float64``.
 
     Examples
     --------
@@ -99,10 +99,10 @@ def train(
     dtype: npt.DTypeLike = np.float32,
     **settings: Any,
 ) -> Machine:
-    """A machine for data, trained: :func:`build`, then :meth:`Machine.train` with the settings.
+    """A trained machine for data: :func:`build`, then :meth:`Machine.train` with the settings.
 
-    It is the model of ``harmonium train`` for the same data and settings, bit for bit. Of a data set with parts, the training
-    part is learnt from; a file is not split, as ``harmonium train --split 0`` does not split it.
+    The result equals that of ``harmonium train`` for the same data and settings, bit for bit. A data set with parts is trained
+    on its training part; a file is not split, as with ``harmonium train --split 0``.
 
     >>> import harmonium as hm
     >>> machine = hm.train("digits", hidden=20, updates=100, evaluate_every=0, seed=1)
@@ -118,19 +118,19 @@ def train(
 
 
 def as_table(data: Any, schema: SchemaLike | None, label: str | None, seed: int = 0) -> Any:
-    """Files and frames as tables; arrays as they are. The seed is that of generated data and of binarisation."""
+    """Files and frames as tables; arrays unchanged. The seed is for generated data and binarisation."""
     if isinstance(data, (str, PathLike)):
         return read(data, schema=schema, label=label, seed=seed).train
     if is_frame(data):
         return table(data, schema=schema, label=label, seed=seed, name="data")
     if not isinstance(data, Table) and (schema is not None or label is not None):
-        raise ValueError("schema, label: these are for files and frames; say what an array holds with visible=")
+        raise ValueError("schema, label: only for files and frames; for an array use visible=")
     return data
 
 
 def _of_array(data: Any, visible: str | LayerLike | None) -> Layer:
     if isinstance(data, Mapping):
-        raise TypeError("data: for several layers make the machine with Machine.mixed or one of its siblings")
+        raise TypeError("data: for several layers, build the machine with Machine.mixed or another constructor of Machine")
     array = data if is_sparse(data) else as_array(data, "data")
     n = int(np.prod(array.shape[1:]))
     if isinstance(visible, str):

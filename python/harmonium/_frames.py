@@ -1,8 +1,8 @@
 """Frames of pandas and polars and tables of Arrow, read by the types of their columns.
 
-A type that says what a column means decides: categories with all their levels and their order, bools, dates, words. Plain
-numbers are left to the inference that files have. What is kept of the types is enough to give columns of
-the same types back (:mod:`harmonium._back`); it is plain JSON and kept in the model file.
+A specific type of a column decides its kind: categories with all their levels and their order, bools, dates, words. The kind of
+plain numbers is inferred from the values, as for files. The types are kept in the model file, as JSON, so that columns of
+the same types can be made again (:mod:`harmonium._back`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 TypeInfo = dict[str, Any]
 
-#: A column with more distinct words than this is not categorical (as in files, where the schema says nothing).
+#: A column with more distinct words than this is not categorical (as in files, unless a schema overrides it).
 _MOST_WORDS = 256
 _DAY = 86400.0
 _BOOLS = ("False", "True")
@@ -28,14 +28,14 @@ _BOOLS = ("False", "True")
 
 @dataclass(frozen=True)
 class Typed:
-    """A column: its kind where the type decides, its words where it has some, and its values, NaN where missing."""
+    """A column: its kind if the type determines it, its words if it has any, and its values, NaN where missing."""
 
     name: str
     kind: str | None
     levels: tuple[str, ...] | None
-    #: Numbers, or places among the levels.
+    #: Numbers, or indices of the levels.
     values: Floats
-    #: What the type was: ``what`` is bool, levels, words, number, date, span or time.
+    #: The original type: ``what`` is bool, levels, words, number, date, span or time.
     types: TypeInfo
 
 
@@ -53,7 +53,7 @@ def library(x: Any) -> str | None:
 
 
 def eager(frame: Any) -> Any:
-    """The frame itself, with its rows."""
+    """The frame with its rows loaded."""
     return frame.collect() if type(frame).__name__ == "LazyFrame" else frame
 
 
@@ -83,7 +83,7 @@ def columns(frame: Any) -> list[Typed]:
 
 
 def types_of(frame: Any, found: Sequence[Typed]) -> TypeInfo:
-    """The library of a frame and the types of its columns, from which such a frame is made again."""
+    """The library of a frame and the types of its columns, from which a frame of the same form can be made."""
     return {"library": library(frame), "columns": {c.name: c.types for c in found}}
 
 
@@ -209,7 +209,7 @@ def _packed(dtype: Any) -> str:
     return base64.b64encode(pa.schema([("x", dtype)]).serialize().to_pybytes()).decode()
 
 
-# What the types mean.
+# Conversion of types to kinds and values.
 
 
 def _ticks(values: Any, dtype: str) -> Floats:
@@ -251,7 +251,7 @@ def _places(levels: Sequence[str], values: Sequence[Any]) -> Floats:
 
 
 def _kind_of_words(levels: Sequence[str], entries: int) -> str | None:
-    """Words that are no numbers are evaluated as those of a file; digits in quotes are names, never numbers."""
+    """The kind of a column of digits in quotes, which are names; ``None`` for other words, whose kind is inferred as for files."""
     try:
         for level in levels:
             float(level)
@@ -296,7 +296,7 @@ def _days(x: datetime.date) -> float:
 
 
 def _plain(x: Any) -> Any:
-    """A level or a name as JSON has it."""
+    """A level or a name as a JSON value."""
     x = x.item() if isinstance(x, np.generic) else x
     if isinstance(x, (datetime.date, datetime.datetime)):
         return x.isoformat()

@@ -1,4 +1,4 @@
-"""What users call data, as rows of the layers of a machine.
+"""Data in any supported form, converted to rows of the layers of a machine.
 
 numpy arrays of bool, integers and floats, masked arrays, scipy sparse matrices, nested lists and frames of numbers all
 become chunks of uint8, float32 or float64, which the compiled part reads without keeping a second copy. Errors name the
@@ -36,7 +36,7 @@ def rows(
     only: Sequence[str] | None = None,
     soft: bool = False,
 ) -> _core.Rows:
-    """``data`` as rows of the visible (and conditioning) layers, or of ``only`` those named, or of all layers.
+    """``data`` as rows of the visible and conditioning layers, of the layers in ``only``, or (``hidden``) of all layers.
 
     ``soft`` says whether values between 0 and 1 may stand for the bits of visible layers.
     """
@@ -71,7 +71,7 @@ def rows(
 def _in_units(
     maps: list[str | None], chunks: Iterable[npt.NDArray[Any]], known: Known | None, dtype: str
 ) -> tuple[list[npt.NDArray[Any]], npt.NDArray[np.float64]]:
-    """Measured columns as the units see them, and what log-likelihoods of the rows have more in the user's units."""
+    """Real columns transformed as the units need them, and what the transform adds to the log-likelihood of each row."""
     x = np.concatenate([np.asarray(chunk, dtype=np.float64) for chunk in chunks])
     if known is not None:
         x = np.where(known, x, np.nan)
@@ -80,7 +80,7 @@ def _in_units(
 
 
 def _typed(machine: Parts, data: Any, name: str, wanted: list[str], weights: Any) -> tuple[Any, Any]:
-    """The columns of a table by layer, and its weights; frames become tables where the machine was made for one."""
+    """The columns of a table by layer, and its weights; frames become tables if the machine was built for one."""
     schema = machine.schema
     if is_frame(data) and schema is not None:
         data = _frames.eager(data)
@@ -118,13 +118,13 @@ def _weights(weights: Any, count: int | None) -> list[float] | None:
 def _by_layer(
     machine: Parts, data: Any, name: str, wanted: list[str]
 ) -> dict[str, tuple[str, Any]]:
-    """The part of every wanted layer, with the words that name it in messages."""
+    """The part of every wanted layer, with its name for messages."""
     if isinstance(data, Mapping):
         for key in data:
             if key not in wanted:
                 from ._names import suggestion
 
-                raise ValueError(f"{name}: no layer {key!r} takes data here; {suggestion(str(key), wanted)}")
+                raise ValueError(f"{name}: no data are expected for a layer {key!r}; {suggestion(str(key), wanted)}")
         absent = [layer for layer in wanted if layer not in data]
         if absent:
             raise ValueError(f"{name}: no data for the layer {absent[0]!r}")
@@ -171,7 +171,7 @@ def as_array(x: Any, name: str) -> npt.NDArray[Any]:
         except (TypeError, ValueError):
             raise TypeError(
                 f"{name}: expected numbers, got an array of objects such as {array.flat[0]!r}; "
-                "for columns of words, make the machine from the table with harmonium.train(frame, ...)"
+                "for columns of words, build the machine from the table with harmonium.train(frame, ...)"
             ) from None
     return array
 
@@ -186,14 +186,14 @@ def _of_frame(frame: Any, name: str) -> npt.NDArray[Any]:
     except (TypeError, ValueError):
         raise TypeError(
             f"{name}: expected a frame of numbers, but some columns hold words; "
-            "make the machine from the table with harmonium.train(frame, ...)"
+            "build the machine from the table with harmonium.train(frame, ...)"
         ) from None
 
 
 def _chunks(
     x: Any, name: str, units: int, missing: bool
 ) -> tuple[Iterable[npt.NDArray[Any]], Known | None, int]:
-    """Arrays that follow each other, known entries where some are missing, and the number of rows."""
+    """Consecutive chunks of rows, the mask of known entries if some are missing, and the number of rows."""
     if is_sparse(x):
         if x.ndim != 2 or x.shape[1] != units:
             raise ValueError(f"{name}: expected {units} columns, got shape {x.shape}")
@@ -225,7 +225,7 @@ def _chunks(
         known = None
     if known is not None and not missing:
         row, column = np.argwhere(~known)[0]
-        raise ValueError(f"{name}: row {row}, column {column} is missing, and whole rows are expected here")
+        raise ValueError(f"{name}: row {row}, column {column} is missing; this method needs complete rows")
     return [array], known, len(array)
 
 

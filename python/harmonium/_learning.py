@@ -1,4 +1,4 @@
-"""Learning: a machine is trained, and a run that was stopped goes on."""
+"""Training a machine, and resuming a run that was stopped."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ._results import Checkpoint, Run
 from ._table import Table, is_frame
 from ._threads import resolve
 
-#: Updates that a learning curve has.
+#: Points of a learning curve.
 _KEPT = 1000
 
 
 class Learning(Parts):
-    """The part of a machine that learns."""
+    """The methods of a machine for training."""
 
     __slots__ = ()
 
@@ -67,84 +67,87 @@ class Learning(Parts):
         checkpoint: FilePath | None = None,
         checkpoint_every: float = 30.0,
     ) -> Run:
-        """Trains the machine on rows of data. Whatever is left out is chosen from the machine and the data, as the command
-        line chooses it.
+        """Trains the machine on rows of data. Settings that are not given get defaults that depend on the machine and the data,
+        the same ones as on the command line.
 
         Parameters
         ----------
         X
             Rows: an array of any number type, a scipy sparse matrix, a frame of numbers; a dict of such by the name of
-            the layer where there are several visible ones (or one array with their columns side by side). Values between
-            0 and 1 may stand for the bits of a binary layer, as grey values of pictures do: they enter the averages over
-            the data as they are (as in scikit-learn's ``BernoulliRBM``), the model is one of bits, and what is learnt is
-            not the likelihood of bits drawn with these probabilities. ``estimator="pl"`` asks for bits.
+            the layer where there are several visible ones (or one array with their columns side by side). A binary layer also
+            accepts values between 0 and 1, such as grey values: they enter the averages over the data as they are (as in
+            scikit-learn's ``BernoulliRBM``). The model is still one of bits, and the objective is not the likelihood of bits
+            drawn with these probabilities. ``estimator="pl"`` needs bits.
         valid
-            Held-out rows, which decide which model is kept and, with ``patience``, when to stop.
+            Held-out rows: the parameters that score best on them are kept, and ``patience`` counts evaluations on them.
         sample_weight
             A weight for each row.
         missing : bool
-            Whether NaN and masked entries are missing values, which are averaged over; otherwise they are errors.
+            Whether NaN and masked entries are missing values, which are averaged over; by default they raise an error.
         estimator
             Of the negative phase: ``"exact"``, ``"cd"``, ``"pcd"``, ``"fpcd"``, ``"pt"``, ``"ptt"``, ``"tap"``, ``"pl"``,
             ``"ucd"``, ``"jarzynski"``, ``"labels"``, or a dict with ``name`` and its settings, as in
-            ``{"name": "pt", "rungs": 12}``; or a custom function from an :class:`EstimatorContext` to moments.
+            ``{"name": "pt", "rungs": 12}``; or a function that takes an :class:`EstimatorContext` and returns moments.
         sweeps, chains
-            Of the estimator.
+            Gibbs sweeps per update and number of chains of the estimator.
         batch, learning_rate, updates, epochs
-            Rows of a minibatch, rate at the start, length of the run (one of updates and epochs). A custom function from the
-            number of the update, counted from 1, stands for rate and schedule.
+            Rows of a minibatch; learning rate at the start; length of the run, in updates or in epochs. ``learning_rate`` may be
+            a function of the number of the update, counted from 1; it then replaces ``schedule`` as well.
         time_budget
             Seconds, or a text such as ``"10m"``: the number of updates follows from it.
         optimiser
-            ``"sgd"``, ``"momentum"``, ``"nesterov"``, ``"adam"``, ``"cosine"``, or a dict with settings; or a custom function
-            ``rule(gradient, rate)`` that returns the step, or changes the gradient into it.
+            ``"sgd"``, ``"momentum"``, ``"nesterov"``, ``"adam"``, ``"cosine"``, or a dict with settings; or a function
+            ``rule(gradient, rate)`` that returns the step or changes ``gradient`` in place.
         schedule
             ``"constant"``, ``"linear"``, ``"cosine"``, ``{"name": "exponential", "end": 0.01}`` or
             ``{"name": "inverse", "half": 0.1}``.
         form
             Coordinates of the gradient: ``"plain"``, ``"centred"`` or ``"standardised"``.
         positive
-            ``"analytic"``, ``"exact"``, ``"chain"`` or ``"mean_field"``.
+            How hidden units are averaged given the data: ``"analytic"``, ``"exact"``, ``"chain"`` or ``"mean_field"``.
         init
-            ``"keep"`` (the machine as it is) or ``{"name": "data", "std": 0.01}``. A machine whose parameters are all
-            zero starts from the data, another as it is.
+            ``"keep"`` (start from the present parameters) or ``{"name": "data", "std": 0.01}`` (biases from the data, small
+            random weights). The default is ``"data"`` if all parameters are zero, else ``"keep"``.
         pretrain : bool
-            Whether the levels of a deep machine are trained one after the other before the whole is; where nothing is
-            said, those of a machine whose weights are all zero.
+            Whether to train a deep machine layer by layer before training all of it. By default this is done if all weights are
+            zero.
         average, offset_rate
-            Updates over which parameters are averaged; rate of the hidden offsets.
+            Number of updates over which parameters are averaged; rate of the running averages of hidden offsets.
         l1, l2, l1b, max_norm, target, target_strength
-            Penalties on weights and bounds.
+            Penalties on the weights (L1, L2, squared L1 norm of each hidden unit's weights), a bound on the norm of each hidden
+            unit's weights, and a target for the means of hidden units with the strength of its penalty.
         on_gradient
-            An observer or a penalty: ``on_gradient(gradient, machine)`` sees the gradient of every update and the machine that
-            it is taken at, and returns what is to be added, or ``None``.
+            ``on_gradient(gradient, machine)`` is called with the gradient of every update and the machine it was computed for,
+            and returns a term to add, such as that of a penalty, or ``None``.
         evaluate_every, evaluate_rows, patience
-            When the run is evaluated, on how many rows, and how many evaluation without a better one end it.
+            Updates between evaluations, rows used for each, and the number of evaluations without improvement after which the run
+            stops.
         seed, threads
             Equal seeds give equal results on any number of threads.
         callback
-            Called with each event, a dict, and if it takes two arguments with the machine as it stands as well. The run
-            stops when it returns true. It hears updates every ``callback_every`` (a thousand times in all, where nothing
-            is said).
+            Called with each event (a dict) and, if it takes two arguments, with the present machine. The run
+            stops when it returns true. It is called every ``callback_every`` updates; by default about a thousand times in
+            all.
         progress
-            Whether to show a bar; where nothing is said, on terminals and in notebooks.
+            Whether to show a progress bar; by default on terminals and in notebooks.
         checkpoint, checkpoint_every
-            A file that is written every so many seconds and at the end; :meth:`resume` goes on from it.
+            A file, written every ``checkpoint_every`` seconds and at the end, from which :meth:`resume` continues.
 
         Returns
         -------
         Run
-            How the run ended, all settings, the learning curve. Ctrl-C (or an exception of the callback) ends the run
-            after the present update and is raised then; the machine keeps what it has learnt, and ``last_run`` the run.
+            How the run ended, all settings, the learning curve. Ctrl-C or an exception in the callback ends the run
+            after the present update and is then re-raised; the machine keeps the parameters reached so far, and ``last_run`` has
+            the run.
 
         Notes
         -----
         Gradients, steps and moments are dicts of arrays in the machine's ``dtype``, with the keys and shapes of
-        :meth:`gradient`. Custom functions are called between the compiled steps of an update, on the thread that called ``train``.
-        What one of them raises ends the run before the present update is made. A step rule or estimator that remembers
-        something can have ``state_dict()`` and ``load_state_dict(state)`` (numbers or arrays by name, float64 when they come
-        back), which checkpoints keep; ``clear()`` of a rule is called when an update was undone. Where there are custom functions,
-        length and rate are not chosen by cross-validation.
+        :meth:`gradient`. Custom functions are called between the compiled steps of an update, on the thread that called
+        ``train``. An exception in one of them ends the run before the present update is made. A step rule or estimator with internal
+        state can define ``state_dict()`` and ``load_state_dict(state)`` (numbers or arrays by name, restored as float64) for
+        checkpoints; ``clear()`` of a step rule is called when an update was undone. With custom functions, the length of
+        the run and the learning rate are not chosen by cross-validation.
 
         Examples
         --------
@@ -197,14 +200,14 @@ class Learning(Parts):
     ) -> Run:
         """Resumes a run that was stopped: the result is that of an uninterrupted run, bit for bit.
 
-        ``checkpoint`` is a file, or a :class:`Checkpoint`; without it the last run goes on. The data must be the same, and
-        functions that took the place of ``estimator``, ``learning_rate`` or ``optimiser``, or acted on the gradient, are to be
-        given again. A run that one of them ended by an exception goes on, but not to the bit of an uninterrupted one.
+        ``checkpoint`` is a file or a :class:`Checkpoint`; by default it is that of the last run. The data must be the same.
+        Functions given as ``estimator``, ``learning_rate``, ``optimiser`` or ``on_gradient`` must be given again. A run that ended
+        because one of them raised can be resumed, but its result differs from that of an uninterrupted run.
         """
         given = {"estimator": estimator, "learning_rate": learning_rate, "optimiser": optimiser}
         for name, x in given.items():
             if x is not None and not callable(x):
-                raise TypeError(f"{name}: a run that goes on has the settings of its checkpoint; expected a function, got {x!r}")
+                raise TypeError(f"{name}: a resumed run uses the settings of its checkpoint; expected a function, got {x!r}")
         if checkpoint is None:
             if self.last_run is None:
                 raise ValueError("checkpoint: this machine has no run of its own to resume")
@@ -256,13 +259,13 @@ class Learning(Parts):
         return self.last_run
 
     def _bare_run(self, rows: _core.Rows, callback: Callable[..., Any] | None, every: int, **settings: Any) -> Run:
-        """A run without a learning curve, which costs a short run of small updates more than a tenth of its time."""
+        """A run without a learning curve, whose recording takes more than a tenth of the time of short runs."""
         watch = _Watch(self._of, callback, every, False, None, 30.0)
         custom = _custom.parts(self, settings, None)
         return self._run(rows, None, _settings.train_params(settings), custom, None, watch, None, None, kept=0)
 
     def plan(self, X: Any, *, missing: bool = False, threads: int | None = None, **settings: Any) -> dict[str, Any]:
-        """The settings that :meth:`train` would use, with every choice written out."""
+        """The settings that :meth:`train` would use, including all defaults."""
         known = inspect.signature(Learning.train).parameters
         for name in settings:
             if name not in known:
@@ -289,7 +292,7 @@ class _Watch:
             raise TypeError(f"callback: expected a function, got {callback!r}")
         self._machine = machine
         self.callback = callback
-        #: Updates between two that the callback hears of; so many that there are a thousand where ``None``.
+        #: Updates between two calls of the callback; ``None`` for about a thousand calls in all.
         self.every = every
         self.bar = Bar(progress)
         self.path = None if path is None else Path(path)

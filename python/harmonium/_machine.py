@@ -1,4 +1,4 @@
-"""The machine: layers of units joined by couplings, and all that can be done with it."""
+"""The class `Machine`: layers of units joined by couplings, with all its methods."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from ._units import Layer, LayerLike, as_layer, kind_name
 class Machine(Learning, Sampling, Evaluating):
     """A Boltzmann machine: layers of units joined by couplings, ``p(x) = exp(-E(x)) / Z``.
 
-    Which couplings are there decides which machine it is. The usual ones have constructors: :meth:`rbm`,
+    The couplings determine the type of machine. The usual ones have constructors: :meth:`rbm`,
     :meth:`unrestricted`, :meth:`semi_restricted`, :meth:`fully_visible`, :meth:`deep`, :meth:`class_rbm`, :meth:`mixed` and
-    :meth:`conditional`; this one makes any.
+    :meth:`conditional`; this constructor makes any machine.
 
     Parameters
     ----------
@@ -33,8 +33,8 @@ class Machine(Learning, Sampling, Evaluating):
     couplings : sequence of pairs of names
         A layer paired with itself has couplings among its own units. All weights start at zero.
     dtype
-        Of the parameters and of what is computed with them: ``numpy.float32`` or ``numpy.float64``. The constructors below take
-        it as well.
+        Precision of the parameters and of computations with them: ``numpy.float32`` or ``numpy.float64``. The constructors below
+        take it as well.
 
     Examples
     --------
@@ -46,7 +46,7 @@ class Machine(Learning, Sampling, Evaluating):
     >>> run = rbm.train(X, updates=2000, learning_rate=0.5, seed=1)
     >>> run.reason
     'all updates are done'
-    >>> round(rbm.log_likelihood(X).mean, 1)  # ln 1/2 is the best there is
+    >>> round(rbm.log_likelihood(X).mean, 1)  # the maximum is ln 1/2
     -0.7
     >>> rbm.weights().shape
     (4, 2)
@@ -144,25 +144,25 @@ class Machine(Learning, Sampling, Evaluating):
     # Files and copies.
 
     def save(self, path: FilePath) -> None:
-        """Writes the model file of the command line: safetensors with a description, in one step."""
+        """Writes a model file in the format of the command line, safetensors with metadata, and replaces an old one atomically."""
         self._core.save(path, self._seed, self._details)
 
     @classmethod
     def load(cls, path: FilePath, *, dtype: npt.DTypeLike | None = None) -> Machine:
-        """Reads a model file, or the model of a run directory of the command line; in its own ``dtype`` where none is given."""
+        """Reads a model file, or the model of a run directory of the command line; ``dtype`` is by default that of the file."""
         path = Path(path)
         if path.is_dir():
             path = path / "model.safetensors"
         return cls._of(*_core.Machine.load(path, None if dtype is None else np.dtype(dtype).name))
 
     def copy(self) -> Machine:
-        """A machine of its own with the same parameters; no number is copied before one of them changes."""
+        """An independent machine with the same parameters, which are copied only when one of the two changes."""
         return self._of(self._core, self._seed, self._details)
 
     __copy__ = copy
 
     def astype(self, dtype: npt.DTypeLike) -> Machine:
-        """A machine of its own with the same parameters as ``numpy.float32`` or ``numpy.float64``.
+        """An independent machine with the parameters converted to ``numpy.float32`` or ``numpy.float64``.
 
         >>> import numpy as np, harmonium as hm
         >>> hm.Machine.rbm(3, 2).astype(np.float64).weights().dtype

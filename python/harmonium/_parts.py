@@ -1,4 +1,4 @@
-"""What a machine is made of: layers, couplings, parameters."""
+"""Layers, couplings and parameters of a machine."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ class LayerInfo:
 
 
 class Parts:
-    """The compiled machine, what is in it, and how that is changed."""
+    """The compiled machine, with access to its layers, couplings and parameters."""
 
     __slots__ = ("__weakref__", "_couplings", "_core", "_details", "_layers", "_seed", "last_run")
 
-    #: The last training run; what was learnt up to an interruption is in it as well.
+    #: The last training run, also if it was interrupted.
     last_run: Run | None
 
     def _start(
@@ -110,7 +110,7 @@ class Parts:
         if a is None and b is None:
             if len(self._couplings) != 1:
                 pairs = ", ".join("-".join(pair) for pair in self._couplings)
-                raise ValueError(f"a, b: which coupling? There are {pairs or 'none'}")
+                raise ValueError(f"a, b: name the two layers of a coupling; there are {pairs or 'none'}")
             return 0
         for pair in ((a, b), (b, a)):
             if pair in self._couplings:
@@ -140,7 +140,7 @@ class Parts:
         return {name: row.reshape(shape) for name, row in zip(self._core.param_names(place), values)}
 
     def set_weights(self, w: npt.ArrayLike, a: str | None = None, b: str | None = None) -> None:
-        """Puts weights in place of those of a coupling."""
+        """Replaces the weights of a coupling."""
         self._core = self._core.with_weights(self._pair(a, b), self._matrix(w, "w"))
 
     def set_mask(self, mask: npt.ArrayLike, a: str | None = None, b: str | None = None) -> None:
@@ -151,7 +151,7 @@ class Parts:
         self._core = self._core.with_mask(self._pair(a, b), found)
 
     def set_params(self, layer: str, **params: npt.ArrayLike) -> None:
-        """Puts parameters in place of those of a layer.
+        """Replaces parameters of a layer.
 
         >>> import harmonium as hm
         >>> m = hm.Machine.rbm(hm.Gaussian(2), 1)

@@ -1,4 +1,4 @@
-"""A progress bar for the terminal and for notebooks, without any other package."""
+"""A progress bar for terminals and notebooks, without dependencies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _WIDTH = 24
 
 
 class Bar:
-    """Shows how far a run has come; quiet where nobody would see it."""
+    """Shows the progress of a run; silent if the output is neither a terminal nor a notebook."""
 
     def __init__(self, show: bool | None) -> None:
         self._notebook = _in_notebook()
@@ -66,7 +66,7 @@ class Bar:
 
 
 def _note(event: dict[str, Any]) -> str:
-    """What an evaluation goes by, in words: the held-out number where there is one.
+    """Name and value of the score of an evaluation, on held-out rows if there are some.
 
     >>> _note({"score": -14.0864, "train_free_energy": -62.05, "train_pseudo_likelihood": -14.0864})
     'train pseudo likelihood -14.09'

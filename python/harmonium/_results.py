@@ -1,4 +1,4 @@
-"""What training and evaluation find, with a form for notebooks."""
+"""Results of training and evaluation, which notebooks show as tables."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def html_table(title: str, rows: Iterable[tuple[str, Any]]) -> str:
 
 @dataclass(frozen=True)
 class LogZ:
-    """ln Z: the best value, the range that holds it at 95 %, and whether that can be relied upon.
+    """ln Z: the best estimate, its 95 % interval, and whether the interval is reliable.
 
     ``verdict`` is ``"exact"`` (enumerated), ``"converged"`` (estimates from both sides agree and every check passed) or
     ``"not converged"`` (do not rely on the interval; ``reasons`` say why).
@@ -37,7 +37,7 @@ class LogZ:
     upper: float
     verdict: str
     reasons: list[str]
-    #: All that was found, as a dict: forward, reverse, bennett, integral, ladder …
+    #: The single estimates, as a dict: forward, reverse, bennett, integral, ladder …
     details: dict[str, Any] = field(repr=False)
     _found: _core.LogZ = field(repr=False, compare=False)
 
@@ -60,7 +60,7 @@ class LogZ:
 
 @dataclass(frozen=True)
 class LogLikelihood:
-    """Mean ln p(v) of data in nats per row, with the range that holds the expectation of a new row at 95 %."""
+    """Mean ln p(v) of data in nats per row, with a 95 % interval for the expectation of a new row."""
 
     mean: float
     lower: float
@@ -75,7 +75,7 @@ class LogLikelihood:
     log_z: LogZ | None = field(repr=False)
     #: Lower and upper end of the 95 % interval of every row, from the errors of ln Z and of the sums over units.
     intervals: npt.NDArray[np.float64] = field(repr=False)
-    #: Mean ln p(v) of independent columns on the same rows, where the machine knows the data it was trained on.
+    #: Mean ln p(v) of independent columns on the same rows, if the marginals of the training data are known.
     floor: float | None = None
     #: ``mean`` minus ``floor``, and its standard error from the finite data.
     gain: float | None = None
@@ -114,7 +114,7 @@ class LogLikelihood:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Whether chains forget where they started, and whether samples resemble data."""
+    """Whether chains become independent of their initial states, and whether samples resemble the data."""
 
     verdict: str
     reasons: list[str]
@@ -125,7 +125,7 @@ class Diagnosis:
 
     @property
     def ok(self) -> bool:
-        """Whether the chains forget their start."""
+        """Whether the chains become independent of their initial states."""
         return self.verdict == "converged"
 
     def _repr_html_(self) -> str:
@@ -143,7 +143,7 @@ def _number(x: Any) -> str:
 
 @dataclass(frozen=True)
 class Run:
-    """A training run: how it ended, its settings with every choice written out, its learning curve."""
+    """A training run: how it ended, its settings including all defaults, its learning curve."""
 
     updates: int
     #: Why it stopped: ``"finished"``, ``"patience_exhausted"``, ``"lost_modes"``, ``"gave_up"``, ``"time_budget"``,
@@ -152,11 +152,11 @@ class Run:
     #: The same in words.
     reason: str
     seconds: float
-    #: Every setting, those that were chosen included.
+    #: Every setting, including defaults.
     settings: dict[str, Any] = field(repr=False)
     #: Events in order, as dicts: ``event`` is started, updated, evaluated, undone or stopped.
     history: list[dict[str, Any]] = field(repr=False)
-    #: All that the rest of the run depends on.
+    #: The state from which the run can be resumed.
     checkpoint: Checkpoint = field(repr=False)
 
     @property
@@ -199,7 +199,7 @@ def _words(named: dict[str, Any]) -> str:
 
 
 class Checkpoint:
-    """All that the rest of a training run depends on: saved, loaded and resumed from, to the bit.
+    """The complete state of a training run, from which :meth:`Machine.resume` continues with bit-identical results.
 
     The file is that of the command line (``checkpoints/last.safetensors`` in a run directory).
     """
@@ -213,7 +213,7 @@ class Checkpoint:
         return cls(_core.Checkpoint.load(path))
 
     def save(self, path: Any) -> None:
-        """Writes the checkpoint in one step."""
+        """Writes the checkpoint; an existing file is replaced atomically."""
         self._core.save(path)
 
     @property

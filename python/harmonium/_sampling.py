@@ -47,34 +47,34 @@ class Sampling(Parts):
         Parameters
         ----------
         n
-            Number of samples: 10, or one for each row of ``given``, where nothing is said.
+            Number of samples; by default one for each row of ``given``, else 10.
         chains
-            Each gives every ``chains``-th sample; one for each sample where nothing is said.
+            Number of chains, each of which gives every ``chains``-th sample; by default one per sample.
         sweeps, between
             Sweeps before the first sample, and between two samples of a chain.
         temperature
             Below 1 samples are more typical, above 1 more varied.
         annealing
-            Steps in which chains cool down from high temperature before the first sweep, so that they find all modes;
-            plain chains then.
+            Number of steps in which plain chains are cooled from high temperature before the first sweep, so that they find all
+            modes.
         tempering
-            Number of temperatures of replica exchange (``True``: 12), in any case: chains change places with hotter ones,
-            which move freely, so that all modes are visited as often as they should be. A warning says when there were too
-            few such visits. ``False`` makes plain chains in any case.
+            Number of temperatures of replica exchange (``True``: 12): chains swap states with hotter ones,
+            which move freely, so that all modes are visited with the right frequencies. A warning says if there were too
+            few exchanges. ``False`` forces plain chains.
         clamp
-            Units and the values they keep: ``{3: 1.0}``, or ``{("y", 0): 2}`` where there are several visible layers, or
-            columns of the table that the machine was made for: ``{"town": "Rome"}``.
+            Units and the values they are held at: ``{3: 1.0}``, or ``{("y", 0): 2}`` where there are several visible layers, or
+            columns of the table that the machine was built for: ``{"town": "Rome"}``.
         given
-            Rows with NaN (or masked) where the machine is to sample; the known entries are kept. Conditional machines
-            need it, for their condition.
+            Rows with NaN (or masked) entries to be sampled; the known entries are held fixed. Required for conditional machines,
+            for their condition.
         as_frame
-            Whether to return a frame; where nothing is said, a machine that was made from a frame does.
+            Whether to return a frame; by default if the machine was built from a frame.
 
         Returns
         -------
         numpy.ndarray or dict of numpy.ndarray, or a frame
-            The values, by the name of the layer where there are several visible ones. A frame is of the library and the
-            types that the machine was made from: categories with their levels, bools, whole numbers, dates.
+            The values, by the name of the layer where there are several visible ones. A frame has the library and the column
+            types of the frame that the machine was built from: categories with their levels, bools, whole numbers, dates.
 
         Examples
         --------
@@ -142,12 +142,12 @@ class Sampling(Parts):
         if not 0 < temperature < float("inf"):
             raise ValueError(f"temperature: expected a positive number, got {temperature}")
         if clamp is not None and given is not None:
-            raise ValueError("clamp, given: one of them, not both")
+            raise ValueError("clamp, given: give only one of the two")
         if clamp:
             given = self._clamped(clamp)
         held = None if given is None else self._given(given)
         if held is None and any(x.role == "condition" for x in self._layers.values()):
-            raise ValueError("given: this machine needs its condition to be given")
+            raise ValueError("given: this conditional machine needs rows for its condition")
         n = (10 if held is None or clamp else len(held)) if n is None else n
         if n < 1 or (chains is not None and chains < 1) or sweeps < 0:
             raise ValueError(f"n, chains, sweeps: expected at least 1, got {n}, {chains}, {sweeps}")
@@ -184,7 +184,7 @@ class Sampling(Parts):
         return {name: np.concatenate(x)[:n] for name, x in parts.items() if x}
 
     def _clamped(self, clamp: Mapping[Any, Any]) -> dict[str, Array]:
-        """One row with NaN wherever nothing is clamped."""
+        """One row with NaN in all units that are not clamped."""
         rows: dict[str, Array] = {
             name: np.full((1, x.n), np.nan) for name, x in self._layers.items() if x.role != "hidden"
         }
@@ -207,7 +207,7 @@ class Sampling(Parts):
         """Layer, unit and number of a column and its value."""
         schema = self.schema
         if schema is None:
-            raise ValueError(f"clamp: {name!r}: this machine knows no names of columns")
+            raise ValueError(f"clamp: {name!r}: this machine was not built from a table with named columns")
         names = [c.name for c in schema.columns]
         if name not in names:
             raise ValueError(f"clamp: the machine has no column {name!r}; {suggestion(name, names)}")
@@ -227,7 +227,7 @@ class Sampling(Parts):
 
     @property
     def _frame_types(self) -> _frames.TypeInfo | None:
-        """The types of the frame that the machine was made from."""
+        """The column types of the frame that the machine was built from."""
         text = self._details.get("frame")
         found: _frames.TypeInfo | None = None if text is None else json.loads(text)
         return found
@@ -236,7 +236,7 @@ class Sampling(Parts):
         """Every column of the table with the values of its units."""
         schema = self.schema
         if schema is None:
-            raise ValueError("this machine knows no names of columns")
+            raise ValueError("this machine was not built from a table with named columns")
         by_layer = arrays if isinstance(arrays, dict) else {self.visible[0]: arrays}
         columns: dict[str, tuple[Column, Array]] = {}
         for c in schema.columns:
@@ -247,16 +247,16 @@ class Sampling(Parts):
         return columns
 
     def to_frame(self, arrays: Any) -> Any:
-        """Samples or completed rows as a frame with the columns of the table the machine was made for.
+        """Samples or completed rows as a frame with the columns of the table the machine was built for.
 
-        It is of the library and the types of the frame that the machine was made from, else of pandas.
+        It has the library and the column types of the frame that the machine was built from; the default is pandas.
         """
         if _frames.library(arrays) is not None:
             return arrays
         return _back.frame(self._frame_types or _back.PLAIN, self._by_column(arrays))
 
     def _given(self, given: Any) -> _core.Rows:
-        """Rows of which anything may be missing; whole layers that are not mentioned are free."""
+        """Rows in which any entry may be missing; layers that are left out are free."""
         only = None
         if isinstance(given, Mapping):
             only = [x.name for x in self._layers.values() if x.name in given or x.role == "condition"]
@@ -273,12 +273,12 @@ class Sampling(Parts):
         threads: int | None = None,
         as_frame: bool | None = None,
     ) -> Any:
-        """Fills what is missing (NaN or masked) in rows.
+        """Fills the missing entries (NaN or masked) of rows.
 
         ``fill="best"`` takes the most probable value given the known entries (for numbers, their mean): exactly where the
         machine or the gaps are small, else averaged over ``chains`` chains for each row; ``"sample"`` makes one draw,
-        jointly for all missing entries of a row. Of a frame comes a frame of the same library and types, in which all that
-        was known is as it was; ``as_frame=False`` gives the values of the layers as arrays, as arrays in do.
+        jointly for all missing entries of a row. A frame gives a frame of the same library and types, whose known entries are
+        unchanged; ``as_frame=False`` returns the values of the layers as arrays instead.
 
         >>> import numpy as np, harmonium as hm
         >>> pair = hm.Machine.fully_visible(hm.Spin(2))
@@ -312,7 +312,7 @@ class Sampling(Parts):
         self, rows: _core.Rows, known: Mapping[str, Any], fill: str, chains: int, sweeps: int, seed: int,
         threads: int | None,
     ) -> dict[str, Array]:  # fmt: skip
-        """The values of the visible layers with what is not known filled."""
+        """The values of the visible layers, with unknown entries filled."""
         places = {name: self._place(name) for name in known}
         out: dict[str, Array] = {name: np.asarray(self._measured(name, rows.values(places[name])), dtype=np.float64) for name in known}
         gaps = np.zeros(len(rows), dtype=bool)
@@ -336,7 +336,7 @@ class Sampling(Parts):
 
 
 def _temperatures(tempering: int | bool | None, annealing: int | None) -> int | None:
-    """Temperatures of replica exchange, 0 for plain chains, None for whatever it takes."""
+    """Temperatures of replica exchange, 0 for plain chains, None for an automatic choice."""
     wanted = None if tempering is None else 12 if tempering is True else int(tempering)
     if wanted is not None and (wanted < 0 or wanted == 1 or (wanted and annealing)):
         raise ValueError(f"tempering: expected at least 2 temperatures and no annealing, got {tempering}")

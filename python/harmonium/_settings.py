@@ -23,7 +23,7 @@ _DEFAULTS: dict[str, dict[str, dict[str, float]]] = {
 
 
 def train_params(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings that are not ``None``, in the form of ``TrainParams``."""
+    """The settings that are not ``None``, as the fields of the compiled ``TrainParams``."""
     given = {key: _plain(x) for key, x in given.items() if x is not None}
     out: dict[str, Any] = {}
     regulariser = {key: given.pop(key) for key in REGULARISER if key in given}
@@ -90,17 +90,4 @@ def seconds(time: float | str | None) -> float | None:
     """
     if time is None:
         return None
-    scale = 1.0
-    if isinstance(time, str):
-        text = time.strip()
-        number = text.rstrip("abcdefghijklmnopqrstuvwxyz ")
-        unit = text[len(number) :].strip()
-        scales = {"": 1.0, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
-        try:
-            scale, time = scales[unit], float(number)
-        except (KeyError, ValueError):
-            raise ValueError(f"time_budget: expected a time such as 90, '90s', '5m' or '1.5h', got {text!r}") from None
-    value = float(time) * scale
-    if not 0 < value < float("inf"):
-        raise ValueError(f"time_budget: expected a positive time, got {time}")
-    return value
+    return _core.seconds(time if isinstance(time, str) else str(float(time)))

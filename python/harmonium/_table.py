@@ -1,7 +1,7 @@
-"""Tables of typed columns: files, data sets and frames, and how their columns sit in the layers of a machine.
+"""Tables of typed columns from files, data sets and frames, and the assignment of columns to layers.
 
-Columns of one kind (and number of categories) are one visible layer. The schema is kept in the model file under the key
-``schema``, in the form of the command line, so that either can use the other's models.
+Columns of one kind (and number of categories) form one visible layer. The schema is stored in the model file under the key
+``schema``, in the same form as by the command line, so that models can be exchanged.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ._threads import resolve
 Array = npt.NDArray[Any]
 #: Kinds by column, ``{"age": "real", "town": {"kind": "categorical", "categories": [...]}}``, or the path of a TOML file.
 SchemaLike = Union[Mapping[str, Any], str, "PathLike[str]", "Schema"]
-#: Names of columns that are taken for the label, as in files.
+#: Names of columns that are assumed to be the label, as in files.
 _LABELS = ("label", "labels", "class", "target")
 
 
@@ -35,21 +35,21 @@ class Column:
     kind: str
     categories: tuple[str, ...] = ()
     binarize: str | None = None
-    #: How numbers are written in text: ``"%Y-%m-%d"``, ``"$1,234.56"``, ``"whole"``; ``None`` as programs write them.
+    #: How numbers are written in text: ``"%Y-%m-%d"``, ``"$1,234.56"``, ``"whole"``; ``None`` for plain numbers.
     format: str | None = None
-    #: How a machine sees the numbers of a real column; chosen on the rows it is made for.
+    #: Transform of a real column, chosen from the rows that the machine is built for.
     transform: str | None = None
 
 
 @dataclass(frozen=True)
 class Schema:
-    """What every column of a table is, and the height and width where the columns are an image."""
+    """The kinds of the columns of a table, and height and width if the columns are the pixels of an image."""
 
     columns: tuple[Column, ...]
     shape: tuple[int, int] | None = None
 
     def groups(self) -> list[list[int]]:
-        """Places of the columns that make up each layer: by kind and number of categories, in order of appearance."""
+        """Indices of the columns of each layer: grouped by kind and number of categories, in order of appearance."""
         found: dict[tuple[str, int], list[int]] = {}
         for place, column in enumerate(self.columns):
             if column.kind not in ("label", "ignore"):
@@ -63,11 +63,11 @@ class Schema:
         return next((c for c in self.columns if c.kind == "label"), None)
 
     def to_toml(self) -> str:
-        """The schema as ``harmonium --schema`` reads it."""
+        """The schema as TOML, for ``harmonium --schema``."""
         return _core.schema_toml(self._described())
 
     def to_json(self) -> str:
-        """The schema as it is kept in a model file: neighbours that differ only in their number are one entry."""
+        """The schema as stored in a model file: consecutive columns whose names differ only in a number are one entry."""
         return _core.pack_schema(self._described())
 
     @classmethod
@@ -82,12 +82,12 @@ class Schema:
         return cls(tuple(columns), None if shape is None else (shape[0], shape[1]))
 
     def _described(self) -> dict[str, Any]:
-        """The schema as the compiled part takes it."""
+        """The schema as a dict for the compiled part."""
         return {"shape": self.shape, "columns": [vars(c) for c in self.columns]}
 
 
 def _known(schema: SchemaLike | None, label: str | None, binarize: float | str | None) -> _core._Known:
-    """What is known about columns, for the compiled part: rules by column or the path of a file, the label, the threshold."""
+    """Rules about columns for the compiled part: by column or the path of a file, the label, the threshold."""
     rules: dict[str, Any] | str
     if isinstance(schema, Schema):
         rules = {"columns": {c.name: _rule(c) for c in schema.columns}}
@@ -101,7 +101,7 @@ def _known(schema: SchemaLike | None, label: str | None, binarize: float | str |
 
 
 def _rule(kind: Any) -> Any:
-    """What is said of a column: a name of a kind, or settings."""
+    """The rule for a column: the name of a kind, or settings."""
     if not isinstance(kind, (Column, Mapping)):
         return str(kind)
     said = vars(kind) if isinstance(kind, Column) else kind
@@ -126,12 +126,12 @@ class Table:
     blocks: list[Array]
     #: Which entries are known, for each group; ``None`` where all are.
     known: list[npt.NDArray[np.bool_] | None]
-    #: The class of every row as a place among the label's categories, -1 where it is missing.
+    #: The class of every row as an index into the label's categories, -1 where it is missing.
     labels: npt.NDArray[np.int64] | None = None
-    #: How much every row counts.
+    #: Weight of every row.
     weights: npt.NDArray[np.float64] | None = None
     _rows: int = field(default=0, repr=False)
-    #: The types of the frame that it was read from, for the way back.
+    #: The column types of the original frame, for converting back.
     types: _frames.TypeInfo | None = field(default=None, repr=False)
 
     @classmethod
@@ -167,7 +167,7 @@ class Table:
         return Table(self.schema, blocks, known, pick(self.labels), pick(self.weights), count, self.types)
 
     def groups(self) -> list[tuple[str, Array]]:
-        """The kind and the values of each group of columns, which are a layer of a machine."""
+        """The kind and the values of each group of columns; each group is a layer of a machine."""
         kinds = [self.schema.columns[places[0]].kind for places in self.schema.groups()]
         return list(zip(kinds, self.blocks))
 
@@ -186,7 +186,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Dataset:
-    """A data set in its parts; those it does not have are ``None``."""
+    """The parts of a data set; absent ones are ``None``."""
 
     train: Table
     valid: Table | None = None
@@ -208,8 +208,8 @@ def read(
     """Reads a data set by name, as the command line does.
 
     Names are ``"digits"``, ``"mnist"``, generated ones such as ``"ising:16x16,t=2.3"``, and files: csv, npy, npz, IDX,
-    FASTA, safetensors, a folder of images. Every column gets a kind, inferred from its values where ``schema`` does not
-    say. ``reweight`` is the identity threshold for re-weighting sequences.
+    FASTA, safetensors, a folder of images. The kind of a column is inferred from its values unless ``schema`` gives
+    it. ``reweight`` is the identity threshold for re-weighting sequences.
     """
     parts = _core.load_data(
         fspath(name), _known(schema, label, binarize), seed, header, alphabet, reweight, resolve(threads)
@@ -235,9 +235,9 @@ def table(
 ) -> Table:
     """A frame (pandas, polars, Arrow) as a table of typed columns.
 
-    The type of a column decides what it is: categories with all their levels, bools, dates and times (days since 1970, real),
-    words, which are never taken for numbers or for missing. Plain numbers are classified by their values, as those of a file are.
-    What ``schema`` says of a column overrides both.
+    The type of a column determines its kind: categories with all their levels, bools, dates and times (days since 1970, real),
+    words, which are never read as numbers or as missing. The kind of plain numbers is inferred from their values, as for files.
+    An entry of ``schema`` overrides both.
 
     >>> import harmonium as hm
     >>> pandas = __import__("pytest").importorskip("pandas")
@@ -258,7 +258,7 @@ def table(
 
 
 def _kinds(schema: SchemaLike | None, label: str | None) -> dict[str, str | None]:
-    """The kinds that are given, as far as Python sees them; those in a schema file only the compiled part reads."""
+    """The given kinds by column, except those in a schema file, which only the compiled part reads."""
     if isinstance(schema, Schema):
         said: dict[str, str | None] = {c.name: c.kind for c in schema.columns}
     else:
@@ -272,7 +272,7 @@ def _kinds(schema: SchemaLike | None, label: str | None) -> dict[str, str | None
 def _given(
     found: list[_frames.Typed], said: Mapping[str, str | None], label: str | None
 ) -> list[tuple[str, str | None, list[str] | None, npt.NDArray[np.float64]]]:
-    """Columns for the compiled part, those with levels under the kind that is given for them."""
+    """Columns for the compiled part; given kinds override those of the types."""
     out = []
     guessed = label is not None or "label" in said.values()
     for c in found:

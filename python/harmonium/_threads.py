@@ -1,4 +1,4 @@
-"""How many threads a computation may use."""
+"""The number of threads of computations."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ _default: int | None = None
 
 
 def set_threads(threads: int | None) -> None:
-    """The number of threads of every computation that is not told otherwise; ``None`` for the usual one.
+    """Sets the number of threads for computations without an argument ``threads``; ``None`` restores the default.
 
-    The usual number is the first of the environment variables ``HARMONIUM_THREADS``, ``RAYON_NUM_THREADS`` and
+    The default is the first of the environment variables ``HARMONIUM_THREADS``, ``RAYON_NUM_THREADS`` and
     ``OMP_NUM_THREADS`` that is set (joblib sets the last in its workers, so that they share the cores), else the number of
     cores this process may use. Results do not depend on it.
 
@@ -24,12 +24,12 @@ def set_threads(threads: int | None) -> None:
 
 
 def get_threads() -> int:
-    """The number of threads of a computation that is not told otherwise."""
+    """The number of threads of computations without an argument ``threads``."""
     return resolve(None)
 
 
 def resolve(threads: int | None) -> int:
-    """The number of threads that an argument ``threads`` means."""
+    """The number of threads for the value of an argument ``threads``."""
     if threads is not None:
         if isinstance(threads, bool) or not hasattr(threads, "__index__"):
             raise TypeError(f"threads: expected a whole number, got {threads!r}")

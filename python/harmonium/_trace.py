@@ -1,4 +1,4 @@
-"""Chains with all their draws, and their way to ArviZ."""
+"""Markov chains with all their draws, and conversion to ArviZ."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Trace(Mapping[str, Array]):
         return _core.mixing(values)
 
     def to_arviz(self) -> Any:
-        """The draws for ArviZ: a DataTree or InferenceData, whichever the installed version makes.
+        """The draws for ArviZ: a DataTree or InferenceData, depending on the installed version.
 
         Layers are the posterior's variables, the energy is among the sample statistics.
         """

@@ -1,4 +1,4 @@
-"""Layers of units, before they are part of a machine."""
+"""Descriptions of layers, from which machines are built."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures with matplotlib: weights, samples, learning curves, principal components.
+"""Figures with matplotlib: weights, samples, learning curves, principal components.
 
 Every function draws into ``ax`` (a new figure where none is given) and returns it.
 """
@@ -101,7 +101,7 @@ def weights(
     columns: int | None = None,
     ax: Any = None,
 ) -> Any:
-    """Weights of hidden units as images, the strongest units first where none are named (64 of them, or ``units``)."""
+    """Weights of hidden units as images, by default the 64 units with the largest weights, else ``units``."""
     if not machine.couplings:
         raise ValueError("machine: it has no couplings")
     w = np.asarray(machine.weights(*machine.couplings[0]), dtype=np.float64).T

@@ -113,6 +113,18 @@ def test_samples_features_and_likelihood_are_the_same(tmp_path):
     assert [row["log_likelihood"]["value"] for row in scored] == list(machine.log_likelihood(test, seed=3).rows)
 
 
+def test_gradients_are_the_same(tmp_path):
+    cli("train", "digits", "--hidden", 6, "--updates", 20, "--seed", 1, "-o", "run", "-q", cwd=tmp_path)
+    machine, test = hm.load(tmp_path / "run"), hm.read("digits").test
+    ours = machine.gradient(test)
+    told = json.loads(cli("gradient", "run", "digits:test", "-o", "g.npz", "--json", cwd=tmp_path))
+    theirs = np.load(tmp_path / "g.npz")
+    assert sorted(theirs.files) == ["h", "v", "v-h"]
+    for key, name in {"v": "v", "h": "h", ("v", "h"): "v-h"}.items():
+        assert np.array_equal(theirs[name], ours[key])
+    assert {b["name"]: b["norm"] for b in told["blocks"]} == pytest.approx({n: np.linalg.norm(theirs[n]) for n in theirs.files})
+
+
 def test_an_estimated_ln_z_is_the_same(tmp_path):
     flags = ["--hidden", 40, "--updates", 5, "--seed", 1]
     cli("train", "digits", *flags, "-o", "run", "-q", cwd=tmp_path)

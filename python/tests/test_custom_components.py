@@ -119,7 +119,7 @@ def test_runs_go_on_with_their_parts_and_what_they_remember(stripes):
         part.resume(stripes, checkpoint)
     part.resume(stripes, checkpoint, optimiser=Momentum(), learning_rate=rate)
     assert part == whole
-    with pytest.raises(TypeError, match="optimiser: a run that goes on has the settings of its checkpoint"):
+    with pytest.raises(TypeError, match="optimiser: a resumed run uses the settings of its checkpoint"):
         part.resume(stripes, checkpoint, optimiser="adam")
 
 
@@ -162,12 +162,12 @@ def test_parts_that_make_no_sense_are_refused(stripes):
     before = rbm.copy()
     for name, part, error, match in [
         ("optimiser", lambda g, rate: {"v": g["v"]}, ValueError, "optimiser: 'h' is not among the arrays"),
-        ("optimiser", lambda g, rate: {**g, "w": 0}, ValueError, "optimiser: nothing is called 'w'"),
+        ("optimiser", lambda g, rate: {**g, "w": 0}, ValueError, "optimiser: there is no layer or coupling 'w'"),
         ("optimiser", lambda g, rate: {**g, "v": g["v"].T}, ValueError, r"optimiser: 'v': expected shape \(1, 6\)"),
         ("optimiser", lambda g, rate: 3, TypeError, "optimiser: expected a dict of arrays, got 3"),
         ("optimiser", lambda g: g, TypeError, "positional argument"),
         ("estimator", lambda context: {}, ValueError, "estimator: 'v' is not among the arrays"),
-        ("on_gradient", lambda g, machine: {"hh": g["h"]}, ValueError, "on_gradient: nothing is called 'hh'; did you mean 'h'"),
+        ("on_gradient", lambda g, machine: {"hh": g["h"]}, ValueError, "on_gradient: there is no layer or coupling 'hh'; did you mean 'h'"),
         ("on_gradient", 3, TypeError, "on_gradient: expected a function, got 3"),
         ("learning_rate", lambda update: "quick", ValueError, "quick"),
         ("learning_rate", lambda update: float("nan"), ValueError, "learning rate of update 1"),

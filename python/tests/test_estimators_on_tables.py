@@ -171,7 +171,7 @@ def test_errors_name_the_column():
     model = RBM(4, n_updates=10).fit(frame)
     with pytest.raises(ValueError, match="contains NaN: row 3 of column 'country'"):
         model.transform(frame.assign(country=frame["country"].where(np.arange(N) != 3)))
-    with pytest.raises(ValueError, match="column 'age' held numbers in fit, now it holds words such as 'x'"):
+    with pytest.raises(ValueError, match="column 'age' had numbers in fit and now has words such as 'x'"):
         model.transform(frame.assign(age="x"))
     with pytest.raises(ValueError, match="column 'country' holds 3 words: potts, not 'gaussian'"):
         RBM(units={"country": "gaussian"}).fit(frame)
@@ -181,7 +181,7 @@ def test_errors_name_the_column():
         RBM(units={"age": "binary"}).fit(frame)
     with pytest.raises(ValueError, match="no column is left"):
         RBM().fit(frame[["id"]])
-    with pytest.raises(ValueError, match="row 0, column 'country': a value that training did not have"):
+    with pytest.raises(ValueError, match="row 0, column 'country': a value that did not occur in training"):
         model.log_likelihood(frame.assign(country="xx"))
 
 

@@ -135,23 +135,6 @@ fn explain(error: &toml::de::Error) -> String {
     message.to_owned()
 }
 
-/// Seconds of `90`, `90s`, `5m`, `1.5h`.
-pub(crate) fn seconds(text: &str) -> Result<f64, String> {
-    let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(split);
-    let scale = match unit.trim() {
-        "" | "s" | "sec" => 1.0,
-        "m" | "min" => 60.0,
-        "h" => 3600.0,
-        "d" => 86400.0,
-        _ => return Err(format!("{unit:?} is not a unit of time, write 90s, 5m or 1.5h")),
-    };
-    match number.trim().parse::<f64>() {
-        Ok(x) if x.is_finite() && x > 0.0 => Ok(x * scale),
-        _ => Err("expected a time such as 90s, 5m or 1.5h".into()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -161,12 +144,5 @@ mod tests {
         let error = toml::from_str::<Config>("[machine]\nhiden = [3]\n").unwrap_err();
         let text = explain(&error);
         assert!(text.contains("did you mean `hidden`?") && text.contains("line 2"), "{text}");
-    }
-
-    #[test]
-    fn times() {
-        assert_eq!(seconds("90"), Ok(90.0));
-        assert_eq!(seconds("1.5h"), Ok(5400.0));
-        assert!(seconds("5 parsecs").is_err() && seconds("-3s").is_err());
     }
 }

@@ -270,6 +270,32 @@ fn features_verification_inspection() {
     }
 }
 
+/// At the end of an exact run the gradient is small; both files have the arrays whose norms are printed.
+#[test]
+fn gradients_are_written_and_summarised() {
+    let place = Place::new();
+    place.trained();
+    let told = place.json("gradient run bars-and-stripes:3x3 -o g.npz");
+    let blocks = told["blocks"].as_array().unwrap();
+    let names: Vec<&str> = blocks.iter().map(|b| b["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["v", "h", "v-h"]);
+    let arrays = harmonium_data::read_npz(&place.path("g.npz")).unwrap();
+    let mut squares = 0.0;
+    for block in blocks {
+        let x = &arrays[block["name"].as_str().unwrap()];
+        assert_eq!(serde_json::json!(x.shape), block["shape"]);
+        let norm = x.values.iter().map(|g| g * g).sum::<f64>().sqrt();
+        assert!(norm > 0.0 && (norm - block["norm"].as_f64().unwrap()).abs() < 1e-12, "{block}");
+        squares += norm * norm;
+    }
+    assert!((squares.sqrt() - told["norm"].as_f64().unwrap()).abs() < 1e-12);
+    let text = place.ok("gradient run bars-and-stripes:3x3 -o g.safetensors --within 1m");
+    assert!(text.contains("of 14 rows") && text.contains("v-h") && text.contains("9 × 8"), "{text}");
+    let archive = harmonium::Archive::load(place.path("g.safetensors")).unwrap();
+    let weights = archive.reals::<f64>("v-h").unwrap();
+    assert_eq!(weights.into_iter().collect::<Vec<_>>(), arrays["v-h"].values);
+}
+
 #[test]
 fn data_are_listed_described_exported() {
     let place = Place::new();
@@ -478,7 +504,7 @@ fn deep_machines_start_from_their_levels() {
 #[test]
 fn help_teaches_with_examples() {
     let place = Place::new();
-    let commands = "train sample complete score classify transform evaluate verify inspect report convert data completions";
+    let commands = "train sample complete score classify transform evaluate gradient verify inspect report convert data completions";
     for command in commands.split(' ') {
         assert!(place.ok(&format!("{command} --help")).contains("Examples:\n  harmonium"), "{command}");
     }

@@ -111,6 +111,11 @@ fn models_that_do_not_fit_or_are_damaged_are_refused() {
     place.fails("sample run -n 2 -o s.xyz", 2, &[".csv"]);
     place.fails("sample run -n 2 -o s.fasta", 1, &["one character"]);
     place.fails("sample run --temperature 0", 2, &["positive"]);
+    place.fails("gradient run other.csv", 1, &["other.csv"]);
+    place.fails("gradient run bars-and-stripes:3x3 -o g.csv", 2, &["g.csv", ".npz or .safetensors"]);
+    place.fails("gradient run bars-and-stripes:3x3 --within 1e-9", 1, &["states"]);
+    place.write("gaps.csv", "v0,v1,v2,v3,v4,v5,v6,v7,v8\n1,,0,1,0,1,1,0,0\n0,1,0,1,0,1,1,0,0\n");
+    place.fails("gradient run gaps.csv", 1, &["missing"]);
     let model = std::fs::read(place.path("run/model.safetensors")).unwrap();
     place.write("cut.safetensors", &model[..model.len() / 2]);
     place.fails("inspect cut.safetensors", 1, &["cut.safetensors"]);

@@ -104,6 +104,32 @@ fn likelihood_ln_z_and_scores() {
     assert_eq!(numbers(&ran.out, 2), rounded);
 }
 
+/// Of the rows without gaps.
+#[test]
+fn gradients() {
+    let (place, _, model) = both("rbm", "");
+    let whole: Vec<String> =
+        people().lines().filter(|line| !line.contains(",,")).map(str::to_owned).collect();
+    place.write("whole.csv", whole.join("\n"));
+    let options = ReadOptions { seed: 6, ..ReadOptions::default() };
+    let path = place.path("whole.csv");
+    let table =
+        harmonium_data::load_like(path.to_str().unwrap(), &model.layout.schema, &options).unwrap();
+    let data = model.layout.data(&model.machine, &table).unwrap();
+    let want = model.machine.gradient(&data).run().unwrap();
+    place.ok("gradient run whole.csv --seed 6 -o g.npz -q");
+    let got = harmonium_data::read_npz(&place.path("g.npz")).unwrap();
+    assert_eq!(got.len(), want.arrays().count());
+    for (m, x) in model.machine.members().iter().zip(&want.layers) {
+        assert_eq!(got[&m.name].values, x.iter().copied().collect::<Vec<_>>(), "{}", m.name);
+    }
+    for (c, x) in model.machine.couplings().iter().zip(&want.couplings) {
+        let (a, b) = c.ends();
+        let [a, b] = [a, b].map(|l| &model.machine.members()[l].name);
+        assert_eq!(got[&format!("{a}-{b}")].values, x.iter().copied().collect::<Vec<_>>(), "{a}-{b}");
+    }
+}
+
 #[test]
 fn classes() {
     let (place, table, model) = both("class", "town=label");

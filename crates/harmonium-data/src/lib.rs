@@ -57,6 +57,7 @@
 
 mod alphabet;
 mod cells;
+mod duration;
 mod embedded;
 mod error;
 mod format;
@@ -77,6 +78,7 @@ mod words;
 mod write;
 
 pub use alphabet::Alphabet;
+pub use duration::seconds;
 pub use embedded::{DIGITS_THRESHOLD, digits, mnist};
 pub use error::{Error, Place, Result, nearest};
 pub use format::CellFormat;

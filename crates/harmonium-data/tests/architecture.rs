@@ -6,9 +6,9 @@ mod modules;
 use std::path::Path;
 
 /// The modules of the crate, from the ground up.
-const MODULES: [&str; 19] = [
-    "error", "panics", "alphabet", "words", "format", "schema", "cells", "infer", "table", "reweight",
-    "generate", "split", "embedded", "name", "options", "read", "stream", "load", "write",
+const MODULES: [&str; 20] = [
+    "error", "panics", "alphabet", "words", "duration", "format", "schema", "cells", "infer", "table",
+    "reweight", "generate", "split", "embedded", "name", "options", "read", "stream", "load", "write",
 ];
 
 /// The modules that infer a schema, from the ground up.

@@ -59,15 +59,46 @@ impl Kind {
         }
     }
 
-    /// True for the kinds that are integrated rather than summed.
-    pub fn is_real(self) -> bool {
-        matches!(self, Kind::Gaussian | Kind::Relu | Kind::DRelu)
+    /// Where the values of a unit lie.
+    pub(crate) fn support(self) -> Support {
+        match self {
+            Kind::Binary | Kind::Spin | Kind::Potts { .. } => Support::Finite,
+            Kind::Binomial { .. } | Kind::NegativeBinomial { .. } | Kind::Ordinal { .. } => {
+                Support::Finite
+            }
+            Kind::Poisson => Support::Counts,
+            Kind::Relu => Support::HalfLine,
+            Kind::Gaussian | Kind::DRelu => Support::Line,
+        }
     }
 
-    /// True for the kinds with infinitely many values: the real ones and Poisson.
-    pub fn is_unbounded(self) -> bool {
-        self.is_real() || self == Kind::Poisson
+    /// True for the kinds that are integrated rather than summed.
+    pub fn is_real(self) -> bool {
+        matches!(self.support(), Support::HalfLine | Support::Line)
     }
+
+    /// True for the kinds with infinitely many values.
+    pub fn is_unbounded(self) -> bool {
+        self.support() != Support::Finite
+    }
+
+    /// True for the kinds with infinitely many values that stop at 0.
+    pub(crate) fn is_half_line(self) -> bool {
+        matches!(self.support(), Support::Counts | Support::HalfLine)
+    }
+}
+
+/// Where the values of a unit lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Support {
+    /// Finitely many values.
+    Finite,
+    /// 0, 1, 2, ….
+    Counts,
+    /// The real numbers ≥ 0.
+    HalfLine,
+    /// All real numbers.
+    Line,
 }
 
 /// Units of one kind.

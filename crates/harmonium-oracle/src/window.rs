@@ -1,6 +1,6 @@
 //! How far an unbounded unit must be followed: found by growing a coarse lattice, not assumed.
 
-use crate::layer::{Kind, Layer};
+use crate::layer::{Kind, Layer, Support};
 use crate::machine::{Machine, State};
 use crate::nodes::{Node, Unit, counted, visit};
 
@@ -31,15 +31,10 @@ pub(crate) fn sigmas(layer: &Layer, column: usize, beta: f64) -> (f64, f64) {
     (sigma(gamma_plus), sigma(gamma_minus))
 }
 
-/// True for the kinds that stop at 0.
-fn is_half_line(kind: Kind) -> bool {
-    matches!(kind, Kind::Relu | Kind::Poisson)
-}
-
 impl Window {
-    /// Value at lattice index k: k itself for Poisson, 2σk for a real unit.
+    /// Value at lattice index k: k itself for a count, 2σk for a real unit.
     pub(crate) fn position(layer: &Layer, column: usize, beta: f64, k: i64) -> f64 {
-        if layer.kind == Kind::Poisson {
+        if layer.kind.support() == Support::Counts {
             return k as f64;
         }
         let (plus, minus) = sigmas(layer, column, beta);
@@ -89,7 +84,7 @@ pub(crate) fn windows(machine: &Machine, x: &State, units: &[Unit]) -> Vec<Optio
 /// died out at the edge, then trimmed.
 fn grow(machine: &Machine, x: &State, unbounded: &[Unit]) -> Vec<Window> {
     let start = |unit: &Unit| {
-        let half = is_half_line(machine.layers[unit.layer].kind);
+        let half = machine.layers[unit.layer].kind.is_half_line();
         let lo = if half { 0 } else { -2 };
         Window { lo, hi: 2 }
     };
@@ -102,7 +97,7 @@ fn grow(machine: &Machine, x: &State, unbounded: &[Unit]) -> Vec<Window> {
         let mut grown = found.clone();
         for ((unit, window), p) in unbounded.iter().zip(&mut grown).zip(&profiles) {
             let (length, last) = (window.hi - window.lo, p.len() - 1);
-            let half = is_half_line(machine.layers[unit.layer].kind);
+            let half = machine.layers[unit.layer].kind.is_half_line();
             let closed_below = half && window.lo == 0;
             if !closed_below && alive(p[0], p[1]) {
                 window.lo -= length;
@@ -112,7 +107,7 @@ fn grow(machine: &Machine, x: &State, unbounded: &[Unit]) -> Vec<Window> {
             }
         }
         if grown == found {
-            let half = |unit: &Unit| is_half_line(machine.layers[unit.layer].kind);
+            let half = |unit: &Unit| machine.layers[unit.layer].kind.is_half_line();
             let all = unbounded.iter().zip(&found).zip(&profiles);
             return all.map(|((unit, window), p)| trim(*window, p, max - TAIL, half(unit))).collect();
         }

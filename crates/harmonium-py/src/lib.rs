@@ -47,6 +47,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(data::from_units, m)?)?;
     m.add_function(wrap_pyfunction!(chains::sample, m)?)?;
     m.add_function(wrap_pyfunction!(chains::complete, m)?)?;
+    m.add_function(wrap_pyfunction!(train::seconds, m)?)?;
     m.add_function(wrap_pyfunction!(train::plan, m)?)?;
     m.add_function(wrap_pyfunction!(train::train, m)?)?;
     m.add_function(wrap_pyfunction!(evaluate::log_z, m)?)?;

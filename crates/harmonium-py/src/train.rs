@@ -2,14 +2,13 @@
 
 use crate::checkpoint::Checkpoint;
 use crate::custom_components::CustomComponents;
-use crate::error::raise;
+use crate::error::{raise, value};
 use crate::machine::Machine;
 use crate::objects::{from_python, to_python};
 use crate::precision::{Precise, each};
 use crate::rows::Rows;
 use crate::watch::{Listener, Watch, WatchParams};
 use crate::work::{Link, run};
-use harmonium::estimate::Estimator;
 use harmonium::train::{Data, Floor, StopReason, TrainParams, Trainer};
 use harmonium::{Archive, Result};
 use pyo3::prelude::*;
@@ -17,6 +16,12 @@ use pyo3::types::PyDict;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::time::Instant;
+
+/// Seconds of a length of time as it is typed.
+#[pyfunction]
+pub(crate) fn seconds(text: &str) -> PyResult<f64> {
+    harmonium_data::seconds(text).map_err(|why| value("time_budget", format!("{why}; got {text:?}")))
+}
 
 /// The settings (a dict of `TrainParams`) of a run with these custom components, checked and complete.
 #[pyfunction]
@@ -133,10 +138,9 @@ impl<T: Precise> Job<'_, T> {
             }
             Err(e) => return Err(e),
         };
-        // A machine that learns to tell classes apart is no model of the rows.
-        let floor = match trainer.plan().estimator() {
-            Estimator::Labels(_) => None,
-            _ => serde_json::to_string(&Floor::new(machine, data)?).ok(),
+        let floor = match trainer.plan().estimator().models_rows() {
+            true => serde_json::to_string(&Floor::new(machine, data)?).ok(),
+            false => None,
         };
         let report = json!({
             "updates": trainer.update_count(),

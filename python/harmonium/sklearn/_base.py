@@ -1,4 +1,4 @@
-"""What the estimators on any units share: parameters, training, the machine and its table."""
+"""The base class of the estimators for all kinds of units: parameters, training, conversion of rows."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def seed_of(rng: np.random.RandomState) -> int:
 def _merged(
     X: Floats, y: npt.NDArray[Any] | None, weights: Floats
 ) -> tuple[Floats, npt.NDArray[Any] | None, Floats]:
-    """Equal rows as one with their weights added, those of weight zero left out, in an order that depends on values only.
+    """Merges equal rows, adding their weights, drops those of weight zero, and sorts by a hash of the values.
 
-    A weight of two is thus the same as the row twice, to the bit, whatever the order of the rows.
+    So a weight of two gives bit-identical results to the row twice, in any order of the rows.
     """
     used = weights > 0
     X, y, weights = X[used], None if y is None else y[used], weights[used]
@@ -49,12 +49,12 @@ def _merged(
 
 
 def _hashes(rows: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """A number for each row that depends on nothing else; rows are sorted by it, which is quicker than by their values."""
+    """A hash of each row; sorting by it is quicker than by the values."""
     factors = np.random.default_rng(0).integers(0, 2**63, rows.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(1)
     out = np.zeros(len(rows), dtype=np.uint64)
     for part in gen_batches(len(rows), 1024):
         x = rows[part]
-        # The high bits, which hold most of a small number, come down before the product loses what is above.
+        # Mixes the high bits, in which small numbers differ, into the low ones, since the product drops its overflow.
         out[part] = ((x ^ (x >> np.uint64(29)) ^ (x >> np.uint64(47))) * factors).sum(axis=1)
     return out
 
@@ -112,7 +112,7 @@ class MachineEstimator(BaseEstimator):  # type: ignore[misc]
         return False
 
     def _check(self, X: Any, reset: bool) -> Floats:
-        """``X`` as numbers, after scikit-learn's checks; words are places among the levels of the fit."""
+        """``X`` as numbers, after scikit-learn's checks; words become indices of the levels seen in fit."""
         X = _frames.eager(X)
         found = typed(X, self._words if not reset else False)
         if found is not None:
@@ -130,7 +130,7 @@ class MachineEstimator(BaseEstimator):  # type: ignore[misc]
         return self._reading is not None and any(levels is not None for levels in self._reading.levels)
 
     def _of_columns(self, X: Any, found: list[_frames.Typed], reset: bool) -> Floats:
-        """The matrix of typed columns."""
+        """Typed columns as a matrix."""
         if not found or len(found[0].values) == 0:
             raise ValueError(f"X: expected at least one row and one column, got {len(found)} columns")
         if reset:
@@ -148,7 +148,7 @@ class MachineEstimator(BaseEstimator):  # type: ignore[misc]
     def _learn(
         self, X: Floats, classes: int | None = None, y: npt.NDArray[Any] | None = None, sample_weight: Any = None
     ) -> None:
-        """Makes the machine and trains it on rows that count as much as their weights say."""
+        """Builds the machine and trains it on weighted rows."""
         rng = check_random_state(self.random_state)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if not weights.any():
@@ -187,23 +187,23 @@ class MachineEstimator(BaseEstimator):  # type: ignore[misc]
         return Machine.mixed(visible, _units.units(self.hidden, self.n_components))
 
     def _fewest_updates(self, machine: Machine) -> int:
-        """Updates that a table of some hundred rows needs."""
+        """The least number of updates, enough for a table of some hundred rows."""
         return 300
 
     def _updates(self, machine: Machine, weights: Floats) -> int:
-        """Ten passes over the rows, and not less than a small table needs."""
+        """The number of updates: ten passes over the rows, but at least what a small table needs."""
         if not isinstance(self.n_updates, str):
             return int(self.n_updates)
         return max(self._fewest_updates(machine), int(np.ceil(10 * len(weights) / self.batch_size)))
 
     def _defaults(self, weights: Floats) -> dict[str, Any]:
-        """Settings of training that ``train_params`` may change."""
+        """Default settings of training, which ``train_params`` overrides."""
         return {}
 
     def _apply(self, X: Any, function: Callable[[Machine, Any], npt.NDArray[Any]]) -> npt.NDArray[Any]:
         """``function`` of the machine and new rows.
 
-        Rows with a value that training did not have get a machine with one more state for it (:func:`widened`).
+        Rows with a value that did not occur in training use a machine with one more state for it (:func:`widened`).
         """
         check_is_fitted(self)
         rows, new_values = self._columns.encode(self._check(X, reset=False))

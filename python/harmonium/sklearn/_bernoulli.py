@@ -25,21 +25,21 @@ from ._base import seed_of
 
 Array = npt.NDArray[Any]
 
-#: Draws of bits from probabilities, after which training uses them again.
+#: Draws of bits from probabilities, which training reuses in turn.
 _DRAWS = 32
-#: Rows whose pseudo-likelihood is printed.
+#: Number of rows whose mean pseudo-likelihood is printed.
 _REPORTED = 1000
-#: Numbers that are handled at a time.
+#: Numbers per chunk of a computation.
 _AT_ONCE = 1 << 22
 
 
 class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Restricted Boltzmann machine with binary units, trained by persistent contrastive divergence.
 
-    Parameters, attributes and methods are those of :class:`sklearn.neural_network.BernoulliRBM`. What differs: ``fit`` runs
-    in the compiled part (in numpy, slower, where a value is below 0 or above 1), and visits rows in random order; both
-    phases are averages over their own rows; :meth:`score_samples` is exact and the same every time; :meth:`gibbs` goes on with the random numbers
-    of ``fit``; :meth:`partial_fit` returns the model and takes the minibatches of a long chunk one after the other.
+    Parameters, attributes and methods are those of :class:`sklearn.neural_network.BernoulliRBM`. Differences: ``fit`` is
+    compiled (values below 0 or above 1 take a slower path in numpy) and visits rows in random order; the averages of both
+    phases are divided by their own number of rows; :meth:`score_samples` is exact and deterministic; :meth:`gibbs` continues the
+    random numbers of ``fit``; :meth:`partial_fit` returns the model and splits a long chunk into minibatches.
     There are :meth:`sample`, :meth:`score`, :meth:`free_energy`, :meth:`inverse_transform`, :meth:`log_likelihood` and
     ``machine_`` as well.
 
@@ -48,7 +48,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     n_components : int
         Number of hidden units.
     learning_rate : float
-        It does not change during training.
+        Learning rate, constant during training.
     batch_size : int
         Rows of a minibatch, and number of chains.
     n_iter : int
@@ -56,13 +56,13 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     verbose : int
         Whether to print the pseudo-likelihood after each pass: an estimate from one column of each of at most 1000 rows.
     random_state : int, RandomState or None
-        Of the start, the order of rows, the chains and :meth:`gibbs`.
+        Seed of the initial weights, the order of rows, the chains and :meth:`gibbs`.
     draw_bits : bool
-        What ``fit`` does with values between 0 and 1. As they are they enter the data's averages, as in scikit-learn, and
-        features are as good as scikit-learn's. With ``draw_bits`` they are probabilities from which a bit is drawn each
-        time a row is visited (the first 32 times; then the draws are used again): the model is one of rows of bits, and
-        training needs no multiplications and is up to twice as fast; features for a classifier lose a little (0.937
-        against 0.946 on scikit-learn's digits example).
+        How ``fit`` treats values between 0 and 1. By default they enter the averages over the data directly, as in
+        scikit-learn, and features are as good as scikit-learn's. With ``draw_bits`` they are probabilities, from which a bit is
+        drawn each time a row is visited (32 draws, which are then reused): the model is one of rows of bits, and training needs
+        no multiplications and is up to twice as fast; features for a classifier are slightly worse (0.937 against 0.946 on
+        scikit-learn's digits example).
 
     Attributes
     ----------
@@ -152,7 +152,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
         def on_event(event: dict[str, Any], machine: Machine) -> None:
             if event["event"] == "updated":
-                # The same unit of each row every time: lines differ by what was learnt.
+                # The same unit of each row every time, so that lines differ by training only.
                 found = _core.pseudo_log_likelihood_by_flips(machine._core, some, 0, resolve(None))
                 report(event["update"] // per_pass, float(found.mean()))
 
@@ -168,7 +168,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self.h_samples_ = chains.values(1).astype(X.dtype)
 
     def _copy_from(self, machine: Machine, dtype: npt.DTypeLike) -> None:
-        """Takes the parameters of a machine over."""
+        """Copies the parameters of a machine."""
         self.components_ = np.ascontiguousarray(machine.weights().T.astype(dtype))
         self.intercept_hidden_ = machine.params("h")["theta"].astype(dtype)
         self.intercept_visible_ = machine.params("v")["theta"].astype(dtype)
@@ -201,7 +201,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any = None) -> BernoulliRBM:
-        """Goes on learning from a chunk of rows: one update for each minibatch of it. The chains persist."""
+        """Continues training on a chunk of rows: one update for each minibatch of it. The chains persist between calls."""
         first = not hasattr(self, "components_")
         X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), reset=first)
         if first:
@@ -223,7 +223,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return self._mean_hiddens(X)
 
     def inverse_transform(self, H: Any) -> Array:
-        """P(v = 1 | h) for states of the hidden units, or probabilities in their place."""
+        """P(v = 1 | h) for states or probabilities of the hidden units."""
         check_is_fitted(self)
         return np.asarray(expit(np.asarray(H) @ self.components_ + self.intercept_visible_))
 
@@ -234,7 +234,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return self._sample_visibles(h, self.random_state_)
 
     def _inputs(self, v: Any) -> Array:
-        # In double precision, so that a model does not depend on the precision of the rows it is shown.
+        # In double precision, so that results do not depend on the precision of the rows.
         weights = self.components_.astype(np.float64, copy=False)
         v = v if is_sparse(v) else np.asarray(v)
         return np.asarray(safe_sparse_dot(v, weights.T, dense_output=True)) + self.intercept_hidden_
@@ -277,7 +277,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         v = (X.toarray() if is_sparse(X) else X).astype(np.float64)
         flips = 1 - 2 * v
         inputs = self._inputs(v)
-        # What a flip of each single column does to -F: rows, columns, hidden units.
+        # Change of -F by a flip of each single column: rows, columns, hidden units.
         flipped = inputs[:, None, :] + flips[:, :, None] * self.components_.T.astype(np.float64)[None]
         gain = np.logaddexp(0, flipped).sum(axis=2) - np.logaddexp(0, inputs).sum(axis=1)[:, None]
         gain += flips * self.intercept_visible_
@@ -351,7 +351,7 @@ class _Learner:
         self.chains = _draw(mean, rng)
 
     def write_to(self, model: BernoulliRBM) -> None:
-        """Copies what was learnt into the model."""
+        """Copies the parameters into the model."""
         dtype = model.components_.dtype
         model.components_ = self.w.astype(dtype)
         model.intercept_hidden_ = self.hidden.astype(dtype)

@@ -17,10 +17,10 @@ from ._columns import Floats
 class RBMClassifier(ClassifierMixin, MachineEstimator):  # type: ignore[misc]
     """Class RBM: the class is one more visible unit, and p(class | columns) is exact.
 
-    Parameters are those of :class:`RBM`. Where no ``estimator`` is named, the machine learns to tell classes apart, ln p(y|v),
-    with the penalty ``l2=2/n`` for n rows (``train_params`` may set another); it does not learn to sample rows then.
-    ``estimator={"name": "labels", "layer": "y", "part": 0.95, "generative": {"name": "pcd"}}`` makes it know the data in part,
-    ``"pcd"`` as a whole. A value that training did not have tells nothing about the class.
+    Parameters are those of :class:`RBM`. By default training is discriminative: it maximises ln p(y|v),
+    with the penalty ``l2=2/n`` for n rows (``train_params`` may set another), and the machine is no model of the rows.
+    ``estimator={"name": "labels", "layer": "y", "part": 0.95, "generative": {"name": "pcd"}}`` adds a part of the generative
+    objective ln p(v, y), and ``"pcd"`` trains on that alone. A value that did not occur in training does not affect p(y|v).
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class RBMClassifier(ClassifierMixin, MachineEstimator):  # type: ignore[misc]
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RBMClassifier:
-        """Trains a new machine on rows and their classes; ``sample_weight`` says how much each row counts."""
+        """Trains a new machine on rows and their classes; ``sample_weight`` has a weight for each row."""
         if y is None:
             raise ValueError("requires y to be passed, but the target y is None")
         X = self._check(X, reset=True)

@@ -1,4 +1,4 @@
-"""Columns of a table as layers of units, and back."""
+"""Conversion between columns of a table and layers of units."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ._reading import Reading
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
-#: ``"auto"``, a kind for all columns, a kind for each, or kinds of some columns by name or place.
+#: ``"auto"``, a kind for all columns, a kind for each, or kinds of some columns by name or index.
 Units = Union[str, Sequence[str], Mapping[Any, str]]
 
 _KINDS = ("auto", "binary", "spin", "potts", "gaussian", "relu", "drelu", "poisson", "ignore")
@@ -29,9 +29,9 @@ class Group:
     name: str
     layer: Layer
     columns: npt.NDArray[np.intp]
-    #: How messages name the columns.
+    #: Names of the columns in messages.
     names: list[Any]
-    #: Real columns are shifted and scaled; the values of categorical ones are replaced by their places.
+    #: Real columns are shifted and scaled; values of categorical columns are replaced by their indices.
     shift: Floats
     scale: Floats
     #: The values of each column that has states, and how often each occurs.
@@ -39,9 +39,9 @@ class Group:
     shares: list[Floats] | None = None
 
     def encode(self, X: Floats) -> tuple[Floats, Bools]:
-        """The units' values, NaN where they are missing, and which entries have a value that training did not have.
+        """The units' values, NaN where they are missing, and a mask of the entries whose value did not occur in training.
 
-        Those, too, are NaN.
+        Those are NaN as well.
         """
         part = X[:, self.columns]
         unseen = np.zeros(part.shape, dtype=bool)
@@ -77,16 +77,16 @@ class Group:
 
 @dataclass(frozen=True)
 class Columns:
-    """How columns become layers."""
+    """The assignment of columns to layers."""
 
     groups: list[Group]
     n_columns: int
-    #: Weight of all rows of training.
+    #: Total weight of the training rows.
     rows: float
 
     @classmethod
     def of(cls, X: Floats, units: Units, weights: Floats, names: Any = None, reading: Reading | None = None) -> Columns:
-        """Layers for the columns of ``X``, in which NaN is missing; rows count as much as their weights say."""
+        """Layers for the columns of ``X``, in which NaN is missing; rows are weighted."""
         titles = list(range(X.shape[1])) if names is None else [str(name) for name in names]
         levels = [None] * X.shape[1] if reading is None else list(reading.levels)
         kinds = _kinds(units, X, names, reading)
@@ -100,7 +100,7 @@ class Columns:
             else:
                 groups.append(_numeric(X, columns, kind, weights, titles))
         if not groups:
-            raise ValueError("X: no column is left: words that differ from row to row say nothing")
+            raise ValueError("X: no column is left; columns of words that differ from row to row are ignored")
         return cls(groups, X.shape[1], float(weights.sum()))
 
     @property
@@ -110,16 +110,16 @@ class Columns:
 
     @property
     def log_scale(self) -> float:
-        """Sum of the logarithms of the scales: what densities of the columns lack against those of the units."""
+        """Sum of the logarithms of the scales: log-density of the units minus log-density of the columns."""
         return float(sum(np.log(group.scale).sum() for group in self.groups))
 
     def encode(self, X: Floats) -> tuple[dict[str, Floats], dict[str, Bools]]:
-        """Data for the layers, and which entries have values that training did not have."""
+        """Data for the layers, and masks of the entries whose values did not occur in training."""
         found = {group.name: group.encode(X) for group in self.groups}
         return {name: x for name, (x, _) in found.items()}, {name: unseen for name, (_, unseen) in found.items()}
 
     def decode(self, rows: Any) -> Floats:
-        """Columns from the values of the layers; NaN in those that are ignored."""
+        """Columns from the values of the layers; NaN in ignored columns."""
         if not isinstance(rows, Mapping):
             rows = {self.groups[0].name: rows}
         out = np.full((len(next(iter(rows.values()))), self.n_columns), np.nan)
@@ -151,7 +151,7 @@ def _kinds(units: Units, X: Floats, names: Any, reading: Reading | None) -> list
 
 
 def _kind(j: int, kind: str, x: Floats, reading: Reading | None) -> str:
-    """What a column is: words have states, numbers are binary where only 0 and 1 occur, else real."""
+    """The kind of a column: words are Potts or binary, numbers are binary if only 0 and 1 occur, else Gaussian."""
     levels = None if reading is None else reading.levels[j]
     if reading is None or levels is None:
         return kind if kind != "auto" else "binary" if np.isin(x[~np.isnan(x)], (0.0, 1.0)).all() else "gaussian"
@@ -180,7 +180,7 @@ def _numeric(X: Floats, columns: npt.NDArray[np.intp], kind: str, weights: Float
             known = ~np.isnan(X[:, column])
             x, wt = X[known, column], weights[known]
             mean = np.average(x, weights=wt) if x.size else 0.0
-            # ReLU units keep zero where it is.
+            # Columns of ReLU units are not shifted, since their smallest value is zero.
             shift[j] = mean if kind == "gaussian" else 0.0
             spread = np.sqrt(np.average((x - mean) ** 2, weights=wt)) if x.size else 0.0
             scale[j] = spread if spread > 1e-12 * np.abs(x).max(initial=0.0) else 1.0
@@ -196,7 +196,7 @@ def _shares(x: Floats, values: Floats, weights: Floats) -> Floats:
 def _categorical(
     X: Floats, columns: npt.NDArray[np.intp], weights: Floats, titles: list[Any], levels: list[Any]
 ) -> list[Group]:
-    """A layer for each number of categories; levels of a type are there whether or not a row has them."""
+    """A layer for each number of categories; levels of a categorical type count even if no row has them."""
     values = {}
     for j in (int(j) for j in columns):
         words = levels[j]

@@ -1,4 +1,4 @@
-"""Estimators whose real columns are coupled to each other."""
+"""The base class of estimators whose real columns may be coupled to each other."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .._units import Layer
 from ._base import MachineEstimator
 from ._columns import Units
 
-#: Real columns up to which coupling all pairs is quick.
+#: The largest number of real columns that ``"auto"`` couples.
 _MANY = 64
 _PAIR = ("gaussian", "gaussian")
 
@@ -20,7 +20,7 @@ _PAIR = ("gaussian", "gaussian")
 class CoupledEstimator(MachineEstimator):
     """A machine whose real columns are normally distributed given the hidden units.
 
-    p(class | columns) does not depend on couplings among columns, so that the classifier is none of these.
+    The classifier does not derive from it, since p(class | columns) does not depend on couplings among columns.
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {

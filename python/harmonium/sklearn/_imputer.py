@@ -1,4 +1,4 @@
-"""Gaps filled from what the machine has learnt about the rest of the row."""
+"""Missing values filled given the known entries of the row."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from ._coupled import CoupledEstimator
 class RBMImputer(OneToOneFeatureMixin, TransformerMixin, CoupledEstimator):  # type: ignore[misc]
     """Fills NaN with the most probable value (or a draw) given the known entries of the row.
 
-    It learns from rows with gaps: what is missing is averaged over, never guessed in advance.
+    Training rows may have gaps: missing entries are averaged over, not imputed first.
 
     Parameters
     ----------
     fill : {"best", "sample"}
-        The most probable value (for numbers the mean), or one draw, jointly for all gaps of a row: several of those
-        with different ``random_state`` make multiple imputation.
+        The most probable value (for numbers the mean), or one draw, jointly for all gaps of a row; several draws
+        with different ``random_state`` give multiple imputation.
 
-    The other parameters are those of :class:`RBM`, with 16 hidden units where nothing is said.
+    The other parameters are those of :class:`RBM`; the default number of hidden units is 16.
 
     Examples
     --------
@@ -74,7 +74,7 @@ class RBMImputer(OneToOneFeatureMixin, TransformerMixin, CoupledEstimator):  # t
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> RBMImputer:
-        """Trains a new machine on rows that may have gaps; ``sample_weight`` says how much each counts."""
+        """Trains a new machine on rows that may have gaps; ``sample_weight`` has a weight for each row."""
         X = self._check(X, reset=True)
         empty = np.flatnonzero(np.isnan(X).all(axis=0))
         if empty.size:
@@ -85,16 +85,16 @@ class RBMImputer(OneToOneFeatureMixin, TransformerMixin, CoupledEstimator):  # t
         return self
 
     def transform(self, X: Any) -> Any:
-        """The rows with their gaps filled; known entries are as they were.
+        """The rows with their gaps filled; known entries are unchanged.
 
-        Of a frame comes a frame of the same library and types, unless ``set_output`` asks for another container.
+        A frame gives a frame of the same library and types, unless ``set_output`` asks for another container.
         """
         check_is_fitted(self)
         X = _frames.eager(X)
         values = self._check(X, reset=False)
         gaps = np.isnan(values)
         if gaps.any():
-            # What training did not have tells nothing about the gaps, and stays as it is.
+            # Values that did not occur in training have no influence on the gaps, and are unchanged.
             rows, _ = self._columns.encode(values)
             filled = self._columns.decode(self.machine_.complete(rows, fill=self.fill, seed=self._fill_seed))
             values = np.where(gaps, filled, values)

@@ -1,4 +1,4 @@
-"""Rows that the machine finds improbable."""
+"""Outlier detection by the free energy of a machine."""
 
 from __future__ import annotations
 
@@ -18,23 +18,22 @@ from ._columns import Floats, Units
 from ._coupled import CoupledEstimator
 
 
-#: Samples of the machine for the threshold, their sweeps, and the part of them that is rare.
+#: Samples of the machine for the threshold, their sweeps, and the quantile of their scores.
 _SAMPLES, _SWEEPS, _RARE = 2000, 100, 0.01
 
 
 class RBMOutlierDetector(OutlierMixin, CoupledEstimator):  # type: ignore[misc]
-    """Outliers are the rows of highest free energy, that is of lowest probability.
+    """Outliers are the rows of highest free energy, that is, of lowest probability.
 
-    ln Z is the same for all rows, so the order of rows is exact without it. A value that a column of categories or of zeros and
-    ones did not have in training counts as one of probability 1/(n + 1), for n rows of training.
+    ln Z is the same for all rows, so that it is not needed to rank them. A value of a categorical or binary column that did not
+    occur in training counts as one of probability 1/(n + 1), for n training rows.
 
     Parameters
     ----------
     contamination : float or "auto"
-        The part of the training rows that lies beyond the threshold. ``"auto"`` needs no such guess: outliers are rows of a
-        probability that less than one in a hundred samples of the machine has, and rows whose score is far out among those of
-        training, by three times the distance of the quartiles below the lower one. The first finds what the machine does not
-        know, the second what it has learnt although it is rare.
+        The fraction of the training rows beyond the threshold. With ``"auto"`` a row is an outlier if its score is below that of
+        99 % of the machine's samples, or more than three interquartile ranges below the lower quartile of the training scores.
+        The first criterion finds rows unlike the training data, the second rare rows that the machine has fitted.
 
     The other parameters are those of :class:`RBM`.
 
@@ -83,7 +82,7 @@ class RBMOutlierDetector(OutlierMixin, CoupledEstimator):  # type: ignore[misc]
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> RBMOutlierDetector:
-        """Trains a new machine and places the threshold; ``sample_weight`` says how much each row counts."""
+        """Trains a new machine and sets the threshold; ``sample_weight`` has a weight for each row."""
         X = self._check(X, reset=True)
         self._learn(X, sample_weight=sample_weight)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
@@ -94,18 +93,18 @@ class RBMOutlierDetector(OutlierMixin, CoupledEstimator):  # type: ignore[misc]
         if isinstance(self.contamination, str):
             self.offset_ = max(self._sample_quantile(), _quartile_fence(scores, below))
         else:
-            # The first row that is no outlier any more: the weight up to it, its own included, is more than the part beyond.
+            # The first row that is not an outlier: the cumulative weight up to and including it exceeds the contamination.
             beyond = self.contamination + 1e-12 > below
             self.offset_ = float(scores[min(int(beyond.sum()), len(scores) - 1)])
         return self
 
     def _sample_quantile(self) -> float:
-        """The score that one in a hundred samples of the machine falls below."""
+        """The first percentile of the scores of samples of the machine."""
         drawn = self.machine_.sample(_SAMPLES, sweeps=_SWEEPS, seed=seed_of(check_random_state(self.random_state)))
         return float(np.quantile(-self.machine_.free_energy(drawn), _RARE))
 
     def score_samples(self, X: Any) -> Floats:
-        """-F(v) = ln p(v) + ln Z of each row: the lower, the stranger."""
+        """-F(v) = ln p(v) + ln Z of each row; low for outliers."""
         return self._apply(X, lambda machine, rows: -machine.free_energy(rows))
 
     def decision_function(self, X: Any) -> Floats:
@@ -118,6 +117,6 @@ class RBMOutlierDetector(OutlierMixin, CoupledEstimator):  # type: ignore[misc]
 
 
 def _quartile_fence(scores: Floats, below: Floats) -> float:
-    """The lower quartile of sorted scores less three times the distance of the quartiles."""
+    """The lower quartile of sorted scores minus three interquartile ranges."""
     low, high = (float(scores[int(np.searchsorted(below, part - 1e-12))]) for part in (0.25, 0.75))
     return low - 3.0 * (high - low)

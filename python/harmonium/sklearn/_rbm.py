@@ -1,4 +1,4 @@
-"""A transformer with any units and any estimator of the gradient."""
+"""A transformer with any kinds of units and any estimator of the gradient."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CoupledEstimator): 
     """Restricted Boltzmann machine over columns of any kinds; its features are the means of the hidden units.
 
     ``X`` may be an array, a scipy sparse matrix, an array of objects with words, or a frame (pandas, polars, Arrow) with
-    columns of any types. A value that a column of categories or of zeros and ones did not have in training is a state of its
-    own: it tells nothing about the rest of the row, and has a probability of about 1/(n + 1) after n rows.
+    columns of any types. A value of a categorical or binary column that did not occur in training becomes a state of its
+    own, which carries no information about the rest of the row and has a probability of about 1/(n + 1) for n training rows.
 
     Parameters
     ----------
@@ -29,22 +29,22 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CoupledEstimator): 
         Kind of the visible units: ``"binary"``, ``"spin"``, ``"potts"`` (categories), ``"gaussian"``, ``"relu"``,
         ``"drelu"``, ``"poisson"``, ``"ignore"``, or ``"auto"``: words and categories are Potts units (two of them a binary
         one), numbers binary where a column has only 0 and 1, else Gaussian; dates are numbers; words that differ from row to
-        row are ignored. One for all columns, one for each, or a mapping from names or places of columns, the others being
-        ``"auto"``. Real columns are standardised.
+        row are ignored. One kind for all columns, one for each, or a mapping from names or indices of columns to kinds (the
+        others are ``"auto"``). Real columns are standardised.
     hidden : str
         Kind of the hidden units, as ``"binary"``, ``"gaussian"`` or ``"potts:3"``.
     estimator : str or mapping
-        Of the gradient: ``"pcd"``, ``"cd"``, ``"pt"``, ``"exact"`` …, as in :meth:`harmonium.Machine.train`; chosen from
-        the machine where nothing is said.
+        Estimator of the gradient: ``"pcd"``, ``"cd"``, ``"pt"``, ``"exact"`` …, as in :meth:`harmonium.Machine.train`; by default
+        chosen for the machine.
     learning_rate, batch_size, n_updates
-        Rate of Adam, which falls during training; rows of a minibatch; length of training, where ``"auto"`` is ten passes over
-        the rows and not less than 300 updates for a classifier or coupled columns, 1000 for others.
+        Learning rate of Adam at the start, which decays; rows of a minibatch; number of updates, where ``"auto"`` is ten passes over
+        the rows, but at least 300 updates for a classifier or coupled columns and 1000 for others.
     coupled : bool or "auto"
         Whether real columns are coupled to each other as well as to the hidden units: they start as the normal distribution of
-        the rows (by EM where there are gaps), and the hidden units learn what it does not say, which leaves little for features:
-        it is off here. ``"auto"``: from 2 to 64 such columns.
+        the rows (by EM where there are gaps), and the hidden units learn the remaining structure. This leaves little
+        for features, so the default here is ``False``. ``"auto"`` couples from 2 to 64 such columns.
     train_params : mapping
-        Any other setting of :meth:`harmonium.Machine.train`, another ``optimiser`` for one.
+        Further settings of :meth:`harmonium.Machine.train`, such as ``optimiser``.
     verbose : int
         Whether to show a progress bar.
     random_state : int, RandomState or None
@@ -52,7 +52,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CoupledEstimator): 
     Attributes
     ----------
     machine_ : harmonium.Machine
-        The machine: samples, likelihood, files and all else.
+        The trained machine, with methods for sampling, likelihoods and files.
     run_ : harmonium.Run
         How training went.
 
@@ -67,7 +67,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CoupledEstimator): 
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> RBM:
-        """Trains a new machine on ``X``; ``sample_weight`` says how much each row counts."""
+        """Trains a new machine on ``X``; ``sample_weight`` has a weight for each row."""
         self._learn(self._check(X, reset=True), sample_weight=sample_weight)
         self._n_features_out = self.machine_.weights(*self.machine_.couplings[0]).shape[1]
         return self
@@ -98,11 +98,11 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CoupledEstimator): 
         for group in self._columns.groups:
             if unseen[group.name].any():
                 row, j = np.argwhere(unseen[group.name])[0]
-                raise ValueError(f"X: row {row}, column {group.names[j]!r}: a value that training did not have")
+                raise ValueError(f"X: row {row}, column {group.names[j]!r}: a value that did not occur in training")
         return self.machine_.log_likelihood(rows, **settings)
 
     def sample(self, n_samples: int = 1, **settings: Any) -> Any:
-        """New rows: :meth:`harmonium.Machine.sample`; a frame of the same types where the machine was fitted to a frame."""
+        """New rows: :meth:`harmonium.Machine.sample`; a frame of the same types if ``fit`` was given a frame."""
         check_is_fitted(self)
         drawn = self._columns.decode(self.machine_.sample(n_samples, **settings))
         return drawn if self._reading is None else self._reading.rows(drawn)

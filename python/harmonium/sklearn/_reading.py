@@ -1,4 +1,4 @@
-"""What scikit-learn's users call ``X``, as a matrix of numbers: words become places among the levels of the fit."""
+"""Conversion of ``X`` to a matrix of numbers: words become indices of the levels seen in fit."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ TypeInfo = _frames.TypeInfo
 
 
 def typed(X: Any, words: bool) -> list[_frames.Typed] | None:
-    """The columns of ``X`` by their types; ``None`` where all are plain numbers, for which scikit-learn's checks are enough.
+    """The columns of ``X`` by their types; ``None`` if all are plain numbers, for which scikit-learn's checks are enough.
 
-    ``words`` says that the fit has seen words, so that numbers may be how those are written.
+    ``words`` says that ``fit`` has seen words, so that numbers may be levels.
     """
     if _frames.library(X) is not None:
         found = _frames.columns(X)
@@ -36,7 +36,7 @@ def typed(X: Any, words: bool) -> list[_frames.Typed] | None:
 
 
 def objects(X: Any) -> npt.NDArray[Any] | None:
-    """Nested lists and arrays that hold words, as an array of objects."""
+    """Nested lists and arrays that contain words, as an array of objects."""
     if isinstance(X, (list, tuple)):
         if not any(isinstance(x, str) for row in X if isinstance(row, (list, tuple)) for x in row):
             return None
@@ -52,32 +52,32 @@ def objects(X: Any) -> npt.NDArray[Any] | None:
 
 
 def columns(array: npt.NDArray[Any]) -> list[_frames.Typed]:
-    """The columns of an array of objects, by what all entries of each are."""
+    """The columns of an array of objects, typed by their entries."""
     missing = np.array([[x is None or x != x for x in row] for row in array], dtype=bool).reshape(array.shape)
     return [_frames._objects(str(j), array[:, j], missing[:, j], {}) for j in range(array.shape[1])]
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How columns are read: what the fit has found about them."""
+    """How columns are read: names, levels and types found by ``fit``."""
 
     names: tuple[Any, ...]
     #: The words of each column, ``None`` for numbers.
     levels: tuple[tuple[str, ...] | None, ...]
-    #: Columns of words that differ from row to row, which say nothing.
+    #: Columns of words that differ from row to row, such as names.
     ignored: tuple[bool, ...]
     types: TypeInfo
 
     @classmethod
     def of(cls, X: Any, found: Sequence[_frames.Typed]) -> Reading:
-        """From the columns of the fit."""
+        """From the columns given to ``fit``."""
         frame = _frames.library(X) is not None
         names = tuple(c.name if frame else int(c.name) for c in found)
         ignored = tuple(c.levels is not None and _mostly_distinct(c) for c in found)
         return cls(names, tuple(c.levels for c in found), ignored, _frames.types_of(X, found))
 
     def matrix(self, found: Sequence[_frames.Typed]) -> Floats:
-        """Numbers and places of words, NaN where missing; a word that the fit did not have is the place after the last."""
+        """Numbers and indices of words, NaN where missing; a word that ``fit`` has not seen has the index after the last."""
         return np.column_stack([self._column(j, c) for j, c in enumerate(found)])
 
     def _column(self, j: int, c: _frames.Typed) -> Floats:
@@ -85,7 +85,7 @@ class Reading:
         if levels is None:
             if c.levels is not None and c.types["what"] != "bool":
                 word = next(iter(c.levels), "")
-                raise ValueError(f"X: column {self.names[j]!r} held numbers in fit, now it holds words such as {word!r}")
+                raise ValueError(f"X: column {self.names[j]!r} had numbers in fit and now has words such as {word!r}")
             return c.values
         place = {level: float(i) for i, level in enumerate(levels)}
         known = ~np.isnan(c.values)
@@ -98,12 +98,12 @@ class Reading:
         return out
 
     def column(self, j: int) -> Column:
-        """The column for the way back."""
+        """The column, for converting back."""
         levels = self.levels[j]
         return Column(str(self.names[j]), "real" if levels is None else "categorical", levels or ())
 
     def rows(self, matrix: Floats) -> Any:
-        """A frame, or an array of objects, of values as :meth:`matrix` has them."""
+        """A frame or an array of objects from a matrix as :meth:`matrix` makes it."""
         if self.types["library"] is not None:
             used = {str(n): (self.column(j), matrix[:, j]) for j, n in enumerate(self.names) if not self.ignored[j]}
             return _back.frame(self.types, used)
@@ -113,7 +113,7 @@ class Reading:
         return out
 
     def _objects(self, j: int, x: Floats) -> list[Any]:
-        """Values of a column as those of an array of objects."""
+        """Values of a column as Python objects."""
         info = self.types["columns"][str(j)]
         made = _back.raw(self.column(j), x, info)
         return made.astype("datetime64[D]").tolist() if info.get("object") == "date" else made.tolist()  # type: ignore[no-any-return]
@@ -142,7 +142,7 @@ def _mostly_distinct(column: _frames.Typed) -> bool:
 
 
 def _written(x: float, levels: Sequence[str]) -> str:
-    """A number as the levels write it."""
+    """A number written like the levels."""
     if levels == _frames._BOOLS:
         return {0.0: "False", 1.0: "True"}.get(x, "")
     return str(int(x)) if x == int(x) and str(int(x)) in levels else str(x)

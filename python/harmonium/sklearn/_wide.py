@@ -1,4 +1,4 @@
-"""Values that training did not have, as one more state of their columns."""
+"""Values that did not occur in training, as one more state of their columns."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ._columns import Bools, Columns, Floats, Group
 
 
 def widened(machine: Machine, columns: Columns) -> Machine:
-    """The machine with one more state in every column that has states, for whatever value training did not have.
+    """The machine with one more state in every column that has states, for values that did not occur in training.
 
-    The state tells nothing about the rest of the row: its weights are the mean of those of the other states, each as often
-    as it occurs. Its probability is about 1/(n + 1), for n rows of training: a value that did not come up in n rows.
+    The state carries no information about the rest of the row: its weights are the mean of those of the other states, weighted by
+    their frequencies. Its probability is about 1/(n + 1) for n training rows, as for a value that did not occur in n rows.
     """
     groups = {group.name: group for group in columns.groups if group.values is not None}
     layers: dict[str, Any] = {}
@@ -54,7 +54,7 @@ def _states(group: Group) -> int:
 
 
 def _dense(group: Group, x: npt.NDArray[Any]) -> Floats:
-    """Parameters as (unit, state, …): those of bits and spins are of the upper state, or of both with opposite signs."""
+    """Parameters as (unit, state, …): that of a bit belongs to its upper state, that of a spin to both, with opposite signs."""
     x = np.asarray(x, dtype=np.float64)
     n = group.layer.n
     if group.layer.kind == "potts":

@@ -47,7 +47,7 @@ pub(crate) struct EvaluateArgs {
     #[arg(long)]
     along: bool,
     /// Time limit for ln Z [default: none; 30s for each model of --along]
-    #[arg(long, value_name = "TIME", value_parser = crate::config::seconds)]
+    #[arg(long, value_name = "TIME", value_parser = harmonium_data::seconds)]
     time_budget: Option<f64>,
     /// Standard error of ln Z to aim at, in nats
     #[arg(long, value_name = "X", default_value_t = 0.1)]

@@ -6,6 +6,7 @@ pub(crate) mod completions;
 pub(crate) mod convert;
 pub(crate) mod data;
 pub(crate) mod evaluate;
+pub(crate) mod gradient;
 pub(crate) mod inspect;
 pub(crate) mod report;
 pub(crate) mod sample;
@@ -62,6 +63,8 @@ pub(crate) enum Command {
     Transform(transform::TransformArgs),
     /// Likelihood with interval and verdict, diagnostics, quality of samples
     Evaluate(evaluate::EvaluateArgs),
+    /// Gradient of the mean log-likelihood of rows, by enumeration
+    Gradient(gradient::GradientArgs),
     /// Check the sampler on your own model against exact enumeration
     Verify(verify::VerifyArgs),
     /// What is in a model file or a run
@@ -92,6 +95,7 @@ pub(crate) fn run(cli: Cli) -> Result {
         Command::Classify(args) => args.run(common),
         Command::Transform(args) => args.run(common),
         Command::Evaluate(args) => args.run(common),
+        Command::Gradient(args) => args.run(common),
         Command::Verify(args) => args.run(common),
         Command::Inspect(args) => args.run(common),
         Command::Report(args) => args.run(common),

@@ -41,7 +41,7 @@ pub(crate) struct ScoreArgs {
     #[arg(long)]
     no_log_z: bool,
     /// Time limit for ln Z
-    #[arg(long, value_name = "TIME", value_parser = crate::config::seconds)]
+    #[arg(long, value_name = "TIME", value_parser = harmonium_data::seconds)]
     time_budget: Option<f64>,
     /// The csv file to write [default: standard output]
     #[arg(long, short, value_name = "FILE")]

@@ -21,7 +21,11 @@ impl Dice {
 }
 
 fn unbounded(kind: Kind) -> bool {
-    matches!(kind, Kind::Gaussian | Kind::Relu | Kind::Drelu | Kind::Poisson)
+    kind.states().is_none()
+}
+
+fn unbounded_count(kind: Kind) -> bool {
+    unbounded(kind) && kind.is_count()
 }
 
 fn layer(kind: Kind, n: usize, dice: &mut Dice) -> Layer<f64> {
@@ -42,13 +46,13 @@ fn draw_weights(machine: &mut Machine<f64>, scale: f64, dice: &mut Dice) {
         let columns = kinds[0].columns();
         let (lo, hi) = match kinds {
             [x, y] if unbounded(x) && unbounded(y) => {
-                if kinds.contains(&Kind::Poisson) {
+                if kinds.into_iter().any(unbounded_count) {
                     (-scale.min(0.5), 0.0)
                 } else {
                     (-0.2, 0.2)
                 }
             }
-            [x, y] if x == Kind::Poisson || y == Kind::Poisson => (-scale.min(0.7), scale.min(0.7)),
+            [x, y] if unbounded_count(x) || unbounded_count(y) => (-scale.min(0.7), scale.min(0.7)),
             _ => (-scale, scale),
         };
         let w = machine.coupling_mut(c).w_mut();
@@ -66,7 +70,7 @@ fn draw_weights(machine: &mut Machine<f64>, scale: f64, dice: &mut Dice) {
 }
 
 fn wild(a: Kind, b: Kind) -> bool {
-    let one = |a, b| a == Kind::Poisson && matches!(b, Kind::Gaussian | Kind::Drelu);
+    let one = |a: Kind, b: Kind| unbounded_count(a) && unbounded(b) && b.lowest() < 0.0;
     one(a, b) || one(b, a)
 }
 
@@ -103,7 +107,7 @@ pub(crate) fn random(number: u64, seed: u64) -> Vec<(String, Machine<f64>)> {
             4 => ("class", Machine::class_rbm(l(finite[0]), 3, l(finite[1]))),
             _ => {
                 if wild(v, h)
-                    || unbounded(v) && unbounded(h) && (v == Kind::Poisson || h == Kind::Poisson)
+                    || unbounded(v) && unbounded(h) && (unbounded_count(v) || unbounded_count(h))
                 {
                     continue;
                 }

@@ -145,21 +145,59 @@ impl Estimator {
         Self::Labels(LabelsParams::DEFAULT),
     ];
 
+    /// What the rest of the library needs to know of an estimator.
+    fn description(&self) -> Description {
+        let usual = |name| Description {
+            name,
+            has_settings: true,
+            steps: Steps::Any,
+            models_rows: true,
+            takes_soft_data: true,
+        };
+        match self {
+            Self::Exact => {
+                Description { has_settings: false, steps: Steps::Noiseless, ..usual("exact") }
+            }
+            Self::Cd { .. } => usual("cd"),
+            Self::Pcd { .. } => usual("pcd"),
+            Self::Fpcd(_) => usual("fpcd"),
+            Self::Pt(_) => usual("pt"),
+            Self::Ptt(_) => Description { steps: Steps::Small, ..usual("ptt") },
+            Self::Tap(_) => usual("tap"),
+            Self::Pl => Description { has_settings: false, takes_soft_data: false, ..usual("pl") },
+            Self::Ucd(_) => usual("ucd"),
+            Self::Jarzynski(_) => usual("jarzynski"),
+            Self::Labels(p) => Description {
+                models_rows: false,
+                takes_soft_data: p.generative.as_ref().is_none_or(|e| e.takes_soft_data()),
+                ..usual("labels")
+            },
+        }
+    }
+
     /// Name, as in configurations.
     pub fn name(&self) -> &'static str {
-        match self {
-            Self::Exact => "exact",
-            Self::Cd { .. } => "cd",
-            Self::Pcd { .. } => "pcd",
-            Self::Fpcd(_) => "fpcd",
-            Self::Pt(_) => "pt",
-            Self::Ptt(_) => "ptt",
-            Self::Tap(_) => "tap",
-            Self::Pl => "pl",
-            Self::Ucd(_) => "ucd",
-            Self::Jarzynski(_) => "jarzynski",
-            Self::Labels(_) => "labels",
-        }
+        self.description().name
+    }
+
+    /// What it asks of the steps of a run.
+    pub(crate) fn steps(&self) -> Steps {
+        self.description().steps
+    }
+
+    /// Whether it has settings at all.
+    pub fn has_settings(&self) -> bool {
+        self.description().has_settings
+    }
+
+    /// Whether a machine trained by it is a model of whole rows, and not only of their classes.
+    pub fn models_rows(&self) -> bool {
+        self.description().models_rows
+    }
+
+    /// Whether it can learn from soft bits: see [`Layer::check_data`](crate::Layer::check_data).
+    fn takes_soft_data(&self) -> bool {
+        self.description().takes_soft_data
     }
 
     /// The reason why this estimator cannot train this machine, if there is one.
@@ -208,19 +246,61 @@ impl Estimator {
         })
     }
 
-    /// Whether this estimator can learn from soft bits: see [`Layer::check_data`](crate::Layer::check_data).
+    /// Checks that counts of chains, sweeps and iterations are not zero; `build` checks the other settings.
+    ///
+    /// # Errors
+    /// [`Error::Value`] with the setting.
+    pub(crate) fn check_settings(&self) -> Result<()> {
+        let counts = match self {
+            Self::Exact | Self::Pl => vec![],
+            Self::Cd { sweeps } => vec![("sweeps", *sweeps)],
+            Self::Pcd { sweeps, chains } => vec![("sweeps", *sweeps), ("chains", *chains)],
+            Self::Fpcd(p) => vec![("sweeps", Some(p.sweeps)), ("chains", p.chains)],
+            Self::Pt(p) => vec![("sweeps", Some(p.sweeps)), ("chains", p.chains)],
+            Self::Ptt(p) => vec![("sweeps", Some(p.sweeps)), ("chains", p.chains)],
+            Self::Tap(p) => vec![("iterations", Some(p.iterations)), ("chains", p.chains)],
+            Self::Ucd(p) => vec![("sweeps", Some(p.sweeps))],
+            Self::Jarzynski(p) => {
+                vec![("sweeps", Some(p.sweeps)), ("chains", p.chains), ("witnesses", p.witnesses)]
+            }
+            Self::Labels(p) => return p.generative.as_ref().map_or(Ok(()), |e| e.check_settings()),
+        };
+        match counts.into_iter().find(|(_, n)| *n == Some(0)) {
+            Some((name, _)) => Err(Error::value(format!("estimator.{name}"), "at least 1", 0)),
+            None => Ok(()),
+        }
+    }
+
+    /// The settings with unset fields filled in that do not adapt during the run: as many persistent chains as rows in a
+    /// minibatch, so that both phases have equal noise, but no fewer than 100.
+    pub(crate) fn with_defaults(self, batch: usize) -> Self {
+        match self {
+            Self::Cd { sweeps } => Self::Cd { sweeps: sweeps.or(Some(1)) },
+            Self::Pcd { sweeps, chains } => {
+                Self::Pcd { sweeps, chains: chains.or(Some(batch.max(100))) }
+            }
+            // Nothing is unset, or `build` fills it in.
+            Self::Exact
+            | Self::Fpcd(_)
+            | Self::Pt(_)
+            | Self::Ptt(_)
+            | Self::Tap(_)
+            | Self::Pl
+            | Self::Ucd(_)
+            | Self::Jarzynski(_)
+            | Self::Labels(_) => self,
+        }
+    }
+
+    /// Whether this estimator can learn from soft bits.
     ///
     /// # Errors
     /// [`Error::Inapplicable`] with the estimators that can.
     pub(crate) fn check_soft<T: Real>(&self, machine: &Machine<T>) -> Result<()> {
-        let hard = |e: &Self| match e {
-            Self::Labels(p) => p.generative.as_deref() == Some(&Self::Pl),
-            e => *e == Self::Pl,
-        };
-        if !hard(self) {
+        if self.takes_soft_data() {
             return Ok(());
         }
-        let others = Self::ALL.iter().filter(|e| !hard(e) && e.obstacle(machine).is_none());
+        let others = Self::ALL.iter().filter(|e| e.takes_soft_data() && e.obstacle(machine).is_none());
         Err(Error::Inapplicable {
             what: format!("estimator {}", self.name()),
             why: "values between 0 and 1 have no probability given the others".into(),
@@ -251,10 +331,73 @@ impl Estimator {
     }
 }
 
+/// The properties of an estimator that others ask for.
+struct Description {
+    name: &'static str,
+    has_settings: bool,
+    steps: Steps,
+    models_rows: bool,
+    takes_soft_data: bool,
+}
+
+/// What an estimator asks of the steps of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Steps {
+    /// Its gradient has no noise, so that long steps do no harm.
+    Noiseless,
+    /// Its chains can follow small steps only.
+    Small,
+    /// Nothing in particular.
+    Any,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{Bits, Kind, Layer};
+    use serde_json::json;
+
+    /// The names that a configuration may have are those of the list, in its order.
+    #[test]
+    fn the_list_has_every_estimator() {
+        let error =
+            serde_json::from_value::<Estimator>(json!({ "name": "none" })).unwrap_err().to_string();
+        let known: Vec<&str> = error.split('`').skip(1).step_by(2).skip(1).collect();
+        assert_eq!(known, Estimator::ALL.iter().map(Estimator::name).collect::<Vec<_>>());
+    }
+
+    /// A setting that an estimator does not know is refused by those that have settings; the others cannot see it.
+    #[test]
+    fn estimators_know_whether_they_have_settings() {
+        for estimator in Estimator::ALL {
+            let wrong = json!({ "name": estimator.name(), "no such setting": 1 });
+            let refused = serde_json::from_value::<Estimator>(wrong).is_err();
+            assert_eq!(refused, estimator.has_settings(), "{}", estimator.name());
+        }
+    }
+
+    /// Every setting that is named after something to be counted, in every estimator.
+    #[test]
+    fn none_of_something_is_refused() {
+        let mut checked = 0;
+        for estimator in Estimator::ALL {
+            estimator.check_settings().unwrap();
+            for name in ["sweeps", "chains", "witnesses", "iterations"] {
+                let mut settings = serde_json::to_value(estimator).unwrap();
+                settings[name] = json!(0);
+                let Ok(zero) = serde_json::from_value::<Estimator>(settings) else { continue };
+                if !estimator.has_settings() {
+                    continue;
+                }
+                let error = zero.check_settings().unwrap_err().to_string();
+                assert!(error.contains(name), "{}: {error}", estimator.name());
+                let inside = LabelsParams { generative: Some(Box::new(zero)), ..LabelsParams::DEFAULT };
+                assert!(Estimator::Labels(inside).check_settings().is_err(), "{}", estimator.name());
+                checked += 1;
+            }
+        }
+        assert!(checked >= 14, "{checked}");
+    }
 
     /// Chains that a checkpoint replaces are not drawn first.
     #[test]

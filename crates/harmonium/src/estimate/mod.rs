@@ -19,6 +19,7 @@ mod ucd;
 
 pub use applicable::applicable;
 pub use cd::Cd;
+pub(crate) use choice::Steps;
 pub use choice::{Estimator, Setup};
 pub use exact::Exact;
 pub use fpcd::{Fpcd, FpcdParams};

@@ -98,30 +98,34 @@ impl Plan {
 }
 
 fn check_beta(machine: &Machine<f64>, beta: f64, fixed: &[Option<Vec<f64>>]) -> Result<()> {
-    let proper =
-        |l: usize| fixed[l].is_some() || beta > 0.0 || machine.layer(l).kind().states().is_some();
     if !beta.is_finite() || beta < 0.0 {
         return Err(Error::value("beta", "a finite number ≥ 0", beta));
     }
-    match (0..machine.len()).find(|&l| !proper(l)) {
-        // A Poisson layer at β = 0 has rate 1 and is proper; real units spread over the whole line.
-        Some(l) if machine.layer(l).kind().tail() == Tail::Quadratic => Err(Error::NotNormalisable {
-            why: format!("at β = 0 nothing holds the real units of {}", machine.members()[l].name),
-        }),
-        _ => Ok(()),
+    let infinite = |&l: &usize| {
+        beta == 0.0 && fixed[l].is_none() && !machine.layer(l).kind().tail().is_finite_at_zero()
+    };
+    match (0..machine.len()).find(infinite) {
+        Some(l) => {
+            let (kind, name) = (machine.layer(l).kind(), &machine.members()[l].name);
+            let why = format!("at β = 0 nothing holds the {kind} units of {name}");
+            Err(Error::NotNormalisable { why })
+        }
+        None => Ok(()),
     }
 }
 
 fn nodes(machine: &Machine<f64>, l: usize, beta: f64, fixed: &[Option<Vec<f64>>]) -> Result<Vec<Nodes>> {
     let layer = machine.layer(l);
     let kind = layer.kind();
-    match (kind.states(), kind.tail()) {
-        (Some(states), _) => {
+    // No catch-all: a new tail needs nodes of its own.
+    match kind.tail() {
+        Tail::Bounded => {
+            let states = kind.states().expect("a bounded unit has finitely many states");
             let one = (0..states).map(|a| kind.value(a)).map(|x| (x, log_measure(layer, x))).collect();
             Ok(vec![one; layer.len()])
         }
-        (None, Tail::Factorial) => Ok(quadrature::counts(machine, l, beta, fixed)),
-        (None, _) => quadrature::reals(machine, l, beta, fixed),
+        Tail::Quadratic => quadrature::reals(machine, l, beta, fixed),
+        Tail::Factorial => Ok(quadrature::counts(machine, l, beta, fixed)),
     }
 }
 

@@ -6,7 +6,6 @@
 use super::plan::Nodes;
 use super::window::{self, RealUnit, Side};
 use crate::machine::Cholesky;
-use crate::units::Tail;
 use crate::{Error, Machine, Result};
 use ndarray::Array2;
 use std::sync::LazyLock;
@@ -145,7 +144,7 @@ fn edges(end: f64, widest: f64, first: f64) -> Vec<f64> {
 
 /// All real units that are not held, with the bounds that bounded units set to their linear terms.
 fn real_units(machine: &Machine<f64>, beta: f64, fixed: &[Option<Vec<f64>>]) -> Vec<RealUnit> {
-    let real = |&k: &usize| fixed[k].is_none() && machine.layer(k).kind().tail() == Tail::Quadratic;
+    let real = |&k: &usize| fixed[k].is_none() && machine.layer(k).kind().tail().has_gamma();
     let mut units = Vec::new();
     for k in (0..machine.len()).filter(real) {
         let (layer, reach) = (machine.layer(k), reach(machine, k, fixed));

@@ -1,8 +1,8 @@
 //! Whether Z is finite: which couplings of unbounded units can be normalised.
 
 use super::Machine;
-use crate::units::Tail;
-use crate::{Error, Kind, Real, Result};
+use crate::units::AllowedWeights;
+use crate::{Error, Real, Result};
 use ndarray::Array2;
 
 impl<T: Real> Machine<T> {
@@ -21,26 +21,23 @@ impl<T: Real> Machine<T> {
     /// # Errors
     /// [`Error::NotNormalisable`] with the coupling or the bound that fails.
     pub fn check_normalisable(&self) -> Result<()> {
-        self.check_poisson()?;
+        self.check_counts()?;
         self.check_reals()
     }
 
-    pub(crate) fn check_poisson(&self) -> Result<()> {
-        for c in self.couplings() {
-            let (a, b) = c.ends();
-            let kinds = [self.layer(a).kind(), self.layer(b).kind()];
-            let Some(slow) = kinds.iter().position(|k| k.tail() == Tail::Factorial) else { continue };
-            let (kind, other) = (kinds[slow], kinds[1 - slow]);
-            let fatal = match other.tail() {
-                Tail::Bounded => None,
-                _ if other.lowest() < 0.0 => c.w().iter().find(|w| **w != T::zero()),
-                _ => c.w().iter().find(|w| **w > T::zero()),
-            };
-            if let Some(w) = fatal {
+    pub(crate) fn check_counts(&self) -> Result<()> {
+        for (c, coupling) in self.couplings().iter().enumerate() {
+            if self.allowed_weights(c) != AllowedWeights::NotPositive {
+                continue;
+            }
+            let bad = |w: &&T| if self.only_repels(c) { **w > T::zero() } else { **w != T::zero() };
+            if let Some(w) = coupling.w().iter().find(bad) {
+                let (a, b) = coupling.ends();
+                let [kind, other] = [a, b].map(|l| self.layer(l).kind());
                 let [a, b] = [a, b].map(|l| &self.members()[l].name);
                 let why = format!(
                     "the weight {w} of {a}-{b} couples a {kind} unit to a {other} unit, and {}",
-                    "their joint energy falls faster than 1/x! can hold it"
+                    "their joint energy falls faster than the measure of counts can hold it"
                 );
                 return Err(Error::NotNormalisable { why });
             }
@@ -48,13 +45,19 @@ impl<T: Real> Machine<T> {
         Ok(())
     }
 
-    /// Whether the weights of coupling `c` may not be positive: two units that grow without bound and of which at least one
-    /// is a Poisson unit.
+    /// The weights of coupling `c` for which Z is finite.
+    fn allowed_weights(&self, c: usize) -> AllowedWeights {
+        let (a, b) = self.couplings()[c].ends();
+        self.layer(a).kind().tail().allowed_weights(self.layer(b).kind().tail())
+    }
+
+    /// Whether the weights of coupling `c` may be negative but not positive: both units grow without bound, and the measure
+    /// of one of them does not hold a product.
     pub(crate) fn only_repels(&self, c: usize) -> bool {
         let (a, b) = self.couplings()[c].ends();
-        let kinds = [self.layer(a).kind(), self.layer(b).kind()];
-        let grows = |kind: Kind| kind.tail() != Tail::Bounded && kind.lowest() == 0.0;
-        kinds.iter().any(|k| k.tail() == Tail::Factorial) && kinds.into_iter().all(grows)
+        let is_bounded_below = |l: usize| self.layer(l).kind().lowest() == 0.0;
+        self.allowed_weights(c) == AllowedWeights::NotPositive
+            && [a, b].into_iter().all(is_bounded_below)
     }
 
     /// How far the machine is from losing its normalisation: the smallest pivot of the matrix that
@@ -84,8 +87,9 @@ impl<T: Real> Machine<T> {
 
     /// The matrix of $\sum\gamma x^2/2 - \sum w x x'$ over the real units; `None` when none of these are coupled to each other.
     fn real_precision(&self) -> Option<Precision> {
-        let real = |l: usize| self.layer(l).kind().tail() == Tail::Quadratic;
-        if !self.couplings().iter().any(|c| real(c.ends().0) && real(c.ends().1)) {
+        let real = |l: usize| self.layer(l).kind().tail().has_gamma();
+        let joint = |c: usize| self.allowed_weights(c) == AllowedWeights::PositiveDefinite;
+        if !(0..self.couplings().len()).any(joint) {
             return None;
         }
         let size = |l: usize| self.layer(l).len();
@@ -117,12 +121,11 @@ impl<T: Real> Machine<T> {
                 }
             }
         }
-        for c in self.couplings() {
-            let (p, q) = c.ends();
-            if real(p) && real(q) {
-                let (p, q) = (start(p), start(q));
-                c.w().indexed_iter().for_each(|((i, j), w)| out.set(p + i, q + j, -w.f64()));
-            }
+        for c in (0..self.couplings().len()).filter(|&c| joint(c)) {
+            let coupling = &self.couplings()[c];
+            let (p, q) = coupling.ends();
+            let (p, q) = (start(p), start(q));
+            coupling.w().indexed_iter().for_each(|((i, j), w)| out.set(p + i, q + j, -w.f64()));
         }
         Some(out)
     }
@@ -219,7 +222,7 @@ fn smallest_pivot(mut a: Array2<f64>, boundary: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Layer, Role, machine::Member};
+    use crate::{Kind, Layer, Role, machine::Member};
     use harmonium_kernels::{Key, Stream};
     use rand::RngExt;
 

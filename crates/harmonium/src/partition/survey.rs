@@ -9,7 +9,6 @@ use super::result::{ProgressFn, report_progress};
 use super::schedule::{Length, LengthEstimator, Schedule};
 use super::{Base, Bound, Cost, LogZ, Method, ais, bennett_ladder, integrate, weights};
 use crate::sample::purpose;
-use crate::units::Tail;
 use crate::{Chains, Clamp, Clamps, Key, Machine, Real, Result, Role, States};
 use harmonium_kernels::Stream;
 use ndarray::{Array2, ArrayView1, Axis};
@@ -375,9 +374,8 @@ impl<'a, 'm, T: Real> Survey<'a, 'm, T> {
     /// too.
     fn quenched(&mut self, machine: &Machine<T>) -> Result<States<T>> {
         let run = self.run();
-        // Unbounded counts diverge when they are cooled.
-        let unheld = machine.members().iter().any(|m| m.layer.kind().tail() == Tail::Factorial);
-        let coldest = if unheld { 1.0 } else { 3.0 };
+        let may_be_cooled = machine.members().iter().all(|m| m.layer.kind().tail().may_be_cooled());
+        let coldest = if may_be_cooled { 3.0 } else { 1.0 };
         let sweeps = RELAX / 3;
         let slow = Chains::independent(machine, PROBES / 2, run.key(0).hash(), purpose::PARTITION)?;
         let mut states = States::empty(machine.len(), PROBES / 2);

@@ -2,7 +2,7 @@
 
 use super::IntoData;
 use crate::train::Data;
-use crate::{Machine, Parameters, Real, Result};
+use crate::{Error, Machine, Parameters, Real, Result};
 use std::borrow::Cow;
 
 /// A gradient task; [`run`](Self::run) carries it out.
@@ -37,6 +37,9 @@ impl<T: Real> Gradient<'_, T> {
         self.machine.check()?;
         let data = self.data?;
         data.check(self.machine)?;
+        if data.is_missing() {
+            return Err(Error::value("missing entries of the rows", "none", "some"));
+        }
         let exact = self.machine.exact();
         let exact = self.seconds.map_or(exact.clone(), |s| exact.within(s));
         exact.gradient(data.states(), data.wts())

@@ -251,9 +251,9 @@ impl<'a, T: Real> Train<'a, T> {
         }
         told.push(&mut watch);
         let outcome = trainer.run(&mut told)?;
-        let floor = match trainer.plan().estimator() {
-            Estimator::Labels(_) => None,
-            _ => Some(Floor::new(machine, &data)?),
+        let floor = match trainer.plan().estimator().models_rows() {
+            true => Some(Floor::new(machine, &data)?),
+            false => None,
         };
         let (checkpoint, learnt) = (trainer.checkpoint(), trainer.result());
         *machine = learnt;

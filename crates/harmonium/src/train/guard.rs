@@ -62,7 +62,7 @@ impl<T: Real> Trainer<'_, T> {
         // The factorisation behind the margin is the same as that of the full check.
         let sound = match margin {
             Some(margin) if margin.is_nan() || margin <= 0.0 => self.next.check_normalisable(),
-            _ => self.next.check_poisson(),
+            _ => self.next.check_counts(),
         };
         if let Err(e) = sound {
             return Ok(Some(e.to_string()));

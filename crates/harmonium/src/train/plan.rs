@@ -2,7 +2,7 @@
 
 use super::init::{is_blank, only_bits};
 use super::{Coordinates, Data, Init, Optimiser, Regulariser, Schedule, TrainParams};
-use crate::estimate::{Averaging, Estimator};
+use crate::estimate::{Averaging, Estimator, Steps};
 use crate::{Error, Machine, Real, Result};
 
 /// Rows of a minibatch, and chains, where the data have as many.
@@ -63,9 +63,9 @@ impl TrainParams {
         let rows = data.positive_weight_rows().len();
         let estimator = self.estimator.clone().unwrap_or_else(|| default_estimator(machine));
         estimator.check(machine)?;
-        let full = matches!(estimator, Estimator::Exact);
+        let full = estimator == Estimator::Exact;
         let batch = self.batch.unwrap_or(default_batch(machine, full)).min(rows);
-        let estimator = resolved(estimator, batch);
+        let estimator = estimator.with_defaults(batch);
         let positive = self.positive.unwrap_or(Averaging::default_for(machine, data.is_missing()));
         positive.check(machine, data.is_missing())?;
         if machine.soft_layer(data.states()).is_some() {
@@ -127,16 +127,7 @@ impl TrainParams {
         positive("epochs", self.epochs)?;
         at_least_one("batch", self.batch.map(|x| x as u64))?;
         at_least_one("evaluate_rows", self.evaluate_rows.map(|x| x as u64))?;
-        match &self.estimator {
-            Some(Estimator::Cd { sweeps }) => {
-                at_least_one("estimator.sweeps", sweeps.map(|x| x as u64))?;
-            }
-            Some(Estimator::Pcd { sweeps, chains }) => {
-                at_least_one("estimator.sweeps", sweeps.map(|x| x as u64))?;
-                at_least_one("estimator.chains", chains.map(|x| x as u64))?;
-            }
-            _ => {}
-        }
+        self.estimator.as_ref().map_or(Ok(()), Estimator::check_settings)?;
         match self.positive {
             Some(Averaging::Chain { sweeps: n }) => {
                 at_least_one("positive.sweeps", Some(n as u64))?;
@@ -255,18 +246,6 @@ fn default_estimator<T: Real>(machine: &Machine<T>) -> Estimator {
     }
 }
 
-/// The estimator with unset fields filled in: as many chains as rows in a minibatch, so that both phases have equal
-/// noise, but no fewer than 100. The number of sweeps of persistent chains adapts during the run.
-fn resolved(estimator: Estimator, batch: usize) -> Estimator {
-    match estimator {
-        Estimator::Cd { sweeps } => Estimator::Cd { sweeps: sweeps.or(Some(1)) },
-        Estimator::Pcd { sweeps, chains } => {
-            Estimator::Pcd { sweeps, chains: chains.or(Some(batch.max(100))) }
-        }
-        other => other,
-    }
-}
-
 /// Four hundred passes over the data, but no fewer updates than the weights need to form (small sets were still rising
 /// after 7000) and no more than 50 000. Adam, the default for other columns than bits, needs a fraction of them, and
 /// enumeration has no noise to average out.
@@ -301,11 +280,11 @@ pub(super) fn default_batch<T: Real>(machine: &Machine<T>, exact: bool) -> usize
 /// each parameter gets its own step size (docs/design/0006-learning.md has the measured regrets). With trajectory
 /// tempering, whose chains can follow small steps only, the cosine rule, which adapts its rates.
 fn default_optimiser(estimator: &Estimator, bits: bool) -> Optimiser {
-    match estimator {
-        Estimator::Ptt(_) => Optimiser::COSINE,
-        Estimator::Exact => ADAM,
-        _ if !bits => ADAM,
-        _ => Optimiser::default(),
+    match estimator.steps() {
+        Steps::Small => Optimiser::COSINE,
+        Steps::Noiseless => ADAM,
+        Steps::Any if bits => Optimiser::default(),
+        Steps::Any => ADAM,
     }
 }
 
@@ -314,7 +293,7 @@ fn default_rate(bits: bool, form: Coordinates, optimiser: Optimiser, estimator: 
     let rate = match optimiser {
         Optimiser::Sgd => 0.1,
         Optimiser::Momentum { mu } | Optimiser::Nesterov { mu } => 0.1 * (1.0 - mu),
-        Optimiser::Adam { .. } if *estimator == Estimator::Exact => 0.05,
+        Optimiser::Adam { .. } if estimator.steps() == Steps::Noiseless => 0.05,
         // For bits it is not the default.
         Optimiser::Adam { .. } if bits => 0.005,
         Optimiser::Adam { .. } => 0.02,

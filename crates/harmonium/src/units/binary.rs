@@ -1,7 +1,7 @@
 //! Binary units {0,1}: Γ(I) = softplus(θ+I), mean σ(θ+I).
 
-use super::family::{Family, Marginal, Square, THETA, Tail, field_of_probability};
-use super::{Form, Unit, sigmoid, softplus, uniform};
+use super::family::{Family, Marginal, Square, Values, field_of_probability};
+use super::{Unit, sigmoid, softplus, uniform};
 use rand::Rng;
 
 #[derive(Clone, Copy)]
@@ -38,29 +38,14 @@ impl Family for Binary {
     fn word(&self) -> String {
         "binary".into()
     }
-    fn params(&self) -> &'static [&'static str] {
-        THETA
-    }
-    fn form(&self) -> Form {
-        Form::Bits
-    }
-    fn states(&self) -> Option<u32> {
-        Some(2)
-    }
-    fn lowest(&self) -> f64 {
-        0.0
-    }
-    fn tail(&self) -> Tail {
-        Tail::Bounded
+    fn values(&self) -> Values {
+        Values::Pair { lowest: 0.0 }
     }
     fn square(&self) -> Square {
         Square::Value
     }
     fn start(&self, m: &Marginal<'_>) -> Vec<f64> {
         vec![Marginal::logit(m.sums[0], m.total)]
-    }
-    fn base(&self, m: &Marginal<'_>, _own: &[f64]) -> Vec<f64> {
-        self.start(m)
     }
     fn variance(&self, mean: f64, _stats: &dyn Fn(usize) -> f64) -> f64 {
         mean * (1.0 - mean)

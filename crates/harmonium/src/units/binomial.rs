@@ -1,7 +1,7 @@
 //! Binomial units {0…n}: n binary units that share θ and input; Γ(I) = n·softplus(θ+I).
 
-use super::family::{Family, Marginal, Square, THETA, Tail, field_of_probability};
-use super::{Form, Unit, sigmoid, softplus};
+use super::family::{Family, Marginal, Square, Values, field_of_probability};
+use super::{Unit, sigmoid, softplus};
 use rand::Rng;
 use rand_distr::Distribution;
 
@@ -46,29 +46,14 @@ impl Family for Binomial {
     fn word(&self) -> String {
         format!("binomial:{}", self.n)
     }
-    fn params(&self) -> &'static [&'static str] {
-        THETA
-    }
-    fn form(&self) -> Form {
-        Form::Codes
-    }
-    fn states(&self) -> Option<u32> {
-        Some(self.n.saturating_add(1))
-    }
-    fn lowest(&self) -> f64 {
-        0.0
-    }
-    fn tail(&self) -> Tail {
-        Tail::Bounded
+    fn values(&self) -> Values {
+        Values::Codes { states: self.n.saturating_add(1) }
     }
     fn square(&self) -> Square {
         Square::Absent
     }
     fn start(&self, m: &Marginal<'_>) -> Vec<f64> {
         vec![Marginal::logit(m.sums[0], f64::from(self.n) * m.total)]
-    }
-    fn base(&self, m: &Marginal<'_>, _own: &[f64]) -> Vec<f64> {
-        self.start(m)
     }
     fn variance(&self, mean: f64, _stats: &dyn Fn(usize) -> f64) -> f64 {
         mean * (1.0 - mean / f64::from(self.n))

@@ -4,8 +4,8 @@
 //! one cut to $x<0$; $\Gamma(I) = \ln(e^{\Gamma^+} + e^{\Gamma^-})$ with
 //! $\Gamma^\pm = \ln\int_0^\infty e^{-\gamma^\pm y^2/2 \pm (\theta^\pm + I)y} dy$.
 
-use super::family::{Family, Marginal, Square, Tail};
-use super::{Form, Unit, half_line, log_add_exp, sigmoid, uniform};
+use super::family::{Family, Marginal, Square, Values};
+use super::{Unit, half_line, log_add_exp, sigmoid, uniform};
 use rand::Rng;
 
 #[derive(Clone, Copy)]
@@ -90,17 +90,8 @@ impl Family for Drelu {
     fn params(&self) -> &'static [&'static str] {
         &["theta_plus", "theta_minus", "gamma_plus", "gamma_minus"]
     }
-    fn form(&self) -> Form {
-        Form::Reals
-    }
-    fn states(&self) -> Option<u32> {
-        None
-    }
-    fn lowest(&self) -> f64 {
-        f64::NEG_INFINITY
-    }
-    fn tail(&self) -> Tail {
-        Tail::Quadratic
+    fn values(&self) -> Values {
+        Values::Reals { lowest: f64::NEG_INFINITY }
     }
     fn square(&self) -> Square {
         Square::Gamma
@@ -120,11 +111,5 @@ impl Family for Drelu {
     }
     fn cgf_cost(&self) -> f64 {
         80.0
-    }
-    fn variance_polynomial(&self, _own: &[f64]) -> Option<[f64; 3]> {
-        None
-    }
-    fn field_of_mean(&self, _own: &[f64], _m: f64) -> Option<f64> {
-        None
     }
 }

@@ -16,19 +16,12 @@ pub(crate) trait Family {
 
     /// Names of the parameter arrays, in this order: `theta…` for what multiplies x (or one side of it), `gamma…` for what
     /// multiplies −x²/2 of the same sides, `nu_…` for the logarithms of frequencies of single states.
-    fn params(&self) -> &'static [&'static str];
+    fn params(&self) -> &'static [&'static str] {
+        THETA
+    }
 
-    /// How states are stored.
-    fn form(&self) -> Form;
-
-    /// Number of states, or `None` when there are infinitely many.
-    fn states(&self) -> Option<u32>;
-
-    /// The smallest value.
-    fn lowest(&self) -> f64;
-
-    /// How fast the distribution of an uncoupled unit decays in its tails.
-    fn tail(&self) -> Tail;
+    /// The values of a unit.
+    fn values(&self) -> Values;
 
     /// What x² is in terms of the unit's own statistics.
     fn square(&self) -> Square;
@@ -38,7 +31,9 @@ pub(crate) trait Family {
     fn start(&self, m: &Marginal<'_>) -> Vec<f64>;
 
     /// The same for the base of an annealing path, near the unit's `own` parameters where the data are few.
-    fn base(&self, m: &Marginal<'_>, own: &[f64]) -> Vec<f64>;
+    fn base(&self, m: &Marginal<'_>, _own: &[f64]) -> Vec<f64> {
+        self.start(m)
+    }
 
     /// The variance of a unit with this mean and these means of its statistics, which sets the scale of standardised
     /// coordinates. Where the statistics do not determine it, the variance of an uncoupled unit with this mean.
@@ -49,10 +44,14 @@ pub(crate) trait Family {
 
     /// $a, b, c$ of the variance $a + bm + cm^2$ as a function of the mean m, where it is such a polynomial; mean field
     /// theory needs it.
-    fn variance_polynomial(&self, own: &[f64]) -> Option<[f64; 3]>;
+    fn variance_polynomial(&self, _own: &[f64]) -> Option<[f64; 3]> {
+        None
+    }
 
     /// The field θ + I that gives the mean m, for the kinds that have a [`variance_polynomial`](Self::variance_polynomial).
-    fn field_of_mean(&self, own: &[f64], m: f64) -> Option<f64>;
+    fn field_of_mean(&self, _own: &[f64], _m: f64) -> Option<f64> {
+        None
+    }
 
     /// Whether a unit of these sizes has any state.
     fn has_states(&self) -> bool {
@@ -85,6 +84,68 @@ pub(crate) trait Family {
     }
 }
 
+/// The values of a unit, and how they are stored.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Values {
+    /// 1 and a smaller number, as bits.
+    Pair {
+        /// The smaller one.
+        lowest: f64,
+    },
+    /// 0, 1, 2 … up to a number of states.
+    Codes {
+        /// How many there are.
+        states: u32,
+    },
+    /// All of 0, 1, 2 ….
+    Counts {
+        /// How fast their probabilities fall.
+        tail: Tail,
+    },
+    /// Real numbers, of which each side is confined by a γ.
+    Reals {
+        /// The smallest one, or −∞.
+        lowest: f64,
+    },
+}
+
+impl Values {
+    /// How they are stored.
+    pub(super) fn form(self) -> Form {
+        match self {
+            Self::Pair { .. } => Form::Bits,
+            Self::Codes { .. } | Self::Counts { .. } => Form::Codes,
+            Self::Reals { .. } => Form::Reals,
+        }
+    }
+
+    /// How many there are, or `None` when there are infinitely many.
+    pub(super) fn states(self) -> Option<u32> {
+        match self {
+            Self::Pair { .. } => Some(2),
+            Self::Codes { states } => Some(states),
+            Self::Counts { .. } | Self::Reals { .. } => None,
+        }
+    }
+
+    /// The smallest one; −∞ where there is none.
+    pub(super) fn lowest(self) -> f64 {
+        match self {
+            Self::Pair { lowest } | Self::Reals { lowest } => lowest,
+            Self::Codes { .. } | Self::Counts { .. } => 0.0,
+        }
+    }
+
+    /// How fast the distribution of an uncoupled unit decays in its tails.
+    pub(super) fn tail(self) -> Tail {
+        match self {
+            Self::Pair { .. } | Self::Codes { .. } => Tail::Bounded,
+            Self::Counts { tail } => tail,
+            Self::Reals { .. } => Tail::Quadratic,
+        }
+    }
+}
+
 /// How fast the distribution of an uncoupled unit decays in its tails, which decides whether Z is finite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tail {
@@ -94,6 +155,55 @@ pub(crate) enum Tail {
     Quadratic,
     /// As 1/x!, slower than any $e^{-x^2}$.
     Factorial,
+}
+
+/// What the tail of a kind means for each algorithm. The matches have no catch-all, so that the compiler asks about a new variant.
+impl Tail {
+    /// The weights between a unit with this tail and one with the `other` for which Z is finite.
+    pub(crate) fn allowed_weights(self, other: Self) -> AllowedWeights {
+        match (self, other) {
+            (Self::Bounded, Self::Bounded | Self::Quadratic | Self::Factorial)
+            | (Self::Quadratic | Self::Factorial, Self::Bounded) => AllowedWeights::Any,
+            (Self::Quadratic, Self::Quadratic) => AllowedWeights::PositiveDefinite,
+            (Self::Factorial, Self::Quadratic | Self::Factorial)
+            | (Self::Quadratic, Self::Factorial) => AllowedWeights::NotPositive,
+        }
+    }
+
+    /// Whether the unit is a real number that its γ confines.
+    pub(crate) fn has_gamma(self) -> bool {
+        match self {
+            Self::Quadratic => true,
+            Self::Bounded | Self::Factorial => false,
+        }
+    }
+
+    /// Whether the reference measure alone, at β = 0, has a finite sum.
+    pub(crate) fn is_finite_at_zero(self) -> bool {
+        match self {
+            Self::Bounded | Self::Factorial => true,
+            Self::Quadratic => false,
+        }
+    }
+
+    /// Whether the unit keeps to moderate values at β > 1: its tail is scaled by β as its inputs are, or it has none.
+    pub(crate) fn may_be_cooled(self) -> bool {
+        match self {
+            Self::Bounded | Self::Quadratic => true,
+            Self::Factorial => false,
+        }
+    }
+}
+
+/// The weights between two units for which Z is finite.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AllowedWeights {
+    /// All of them.
+    Any,
+    /// Those that leave $\sum\gamma x^2/2 - \sum w x x'$ over all such units positive definite.
+    PositiveDefinite,
+    /// Zero and, where both units are bounded below, negative ones.
+    NotPositive,
 }
 
 /// x² of a unit in terms of its statistics.

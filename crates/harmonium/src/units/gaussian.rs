@@ -1,7 +1,7 @@
 //! Gaussian units: Γ(I) = (θ+I)²/2γ + ½ ln(2π/γ), mean (θ+I)/γ, variance 1/γ.
 
-use super::family::{Family, Marginal, Square, THETA_GAMMA, Tail};
-use super::{Form, Unit};
+use super::Unit;
+use super::family::{Family, Marginal, Square, THETA_GAMMA, Values};
 use rand::Rng;
 use rand_distr::{Distribution, StandardNormal};
 use std::f64::consts::TAU;
@@ -46,17 +46,8 @@ impl Family for Gaussian {
     fn params(&self) -> &'static [&'static str] {
         THETA_GAMMA
     }
-    fn form(&self) -> Form {
-        Form::Reals
-    }
-    fn states(&self) -> Option<u32> {
-        None
-    }
-    fn lowest(&self) -> f64 {
-        f64::NEG_INFINITY
-    }
-    fn tail(&self) -> Tail {
-        Tail::Quadratic
+    fn values(&self) -> Values {
+        Values::Reals { lowest: f64::NEG_INFINITY }
     }
     fn square(&self) -> Square {
         Square::Gamma

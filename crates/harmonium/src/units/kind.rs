@@ -102,12 +102,12 @@ impl Kind {
 
     /// How states are stored.
     pub fn form(self) -> Form {
-        self.ask(|f| f.form())
+        self.ask(|f| f.values()).form()
     }
 
     /// Number of states of one unit, or `None` when there are infinitely many.
     pub fn states(self) -> Option<u32> {
-        self.ask(|f| f.states())
+        self.ask(|f| f.values()).states()
     }
 
     /// Whether a unit of this kind has any state (`Potts { q: 0 }` has none).
@@ -117,7 +117,7 @@ impl Kind {
 
     /// The smallest value of a unit; −∞ where there is none.
     pub fn lowest(self) -> f64 {
-        self.ask(|f| f.lowest())
+        self.ask(|f| f.values()).lowest()
     }
 
     /// Number of states, for kinds whose dense form has a column for each of them: Potts units.
@@ -244,12 +244,12 @@ impl Kind {
 impl Kind {
     /// How fast the distribution of an uncoupled unit decays in its tails.
     pub(crate) fn tail(self) -> Tail {
-        self.ask(|f| f.tail())
+        self.ask(|f| f.values()).tail()
     }
 
     /// Whether units of this kind are non-negative real numbers.
     pub(crate) fn is_half_line(self) -> bool {
-        self.tail() == Tail::Quadratic && self.lowest() == 0.0
+        self.tail().has_gamma() && self.lowest() == 0.0
     }
 
     /// What x² is in terms of the unit's statistics.

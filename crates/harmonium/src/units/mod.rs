@@ -33,7 +33,7 @@ mod scalar;
 mod spin;
 mod stats;
 
-pub(crate) use family::{Marginal, Square, Tail};
+pub(crate) use family::{AllowedWeights, Marginal, Square, Tail};
 pub use kind::{Domain, Form, Kind};
 pub use layer::Layer;
 pub use named::{

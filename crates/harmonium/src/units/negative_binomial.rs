@@ -3,8 +3,8 @@
 //! The bound n makes Z finite for every input, even for θ + I ≥ 0, where unbounded counts would diverge. Where the states
 //! beyond n would contribute less than the precision of a double, closed forms are used, elsewhere sums over the states.
 
-use super::family::{Family, Marginal, Square, THETA, Tail};
-use super::{Form, Unit, uniform};
+use super::family::{Family, Marginal, Square, Values};
+use super::{Unit, uniform};
 use rand::Rng;
 use rand_distr::Distribution;
 
@@ -204,20 +204,8 @@ impl Family for Sizes {
     fn word(&self) -> String {
         format!("neg_binomial:{}:{}", f64::from(self.shape) / 16.0, self.n)
     }
-    fn params(&self) -> &'static [&'static str] {
-        THETA
-    }
-    fn form(&self) -> Form {
-        Form::Codes
-    }
-    fn states(&self) -> Option<u32> {
-        Some(self.n.saturating_add(1))
-    }
-    fn lowest(&self) -> f64 {
-        0.0
-    }
-    fn tail(&self) -> Tail {
-        Tail::Bounded
+    fn values(&self) -> Values {
+        Values::Codes { states: self.n.saturating_add(1) }
     }
     fn square(&self) -> Square {
         Square::Absent
@@ -234,12 +222,6 @@ impl Family for Sizes {
     }
     fn cgf_cost(&self) -> f64 {
         40.0
-    }
-    fn variance_polynomial(&self, _own: &[f64]) -> Option<[f64; 3]> {
-        None
-    }
-    fn field_of_mean(&self, _own: &[f64], _m: f64) -> Option<f64> {
-        None
     }
     fn has_states(&self) -> bool {
         self.shape > 0 && self.n > 0

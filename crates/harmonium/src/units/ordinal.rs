@@ -3,8 +3,8 @@
 //! The first parameter is θ, the others are the ν_x; like the fields of a Potts unit they are not unique: a constant, or a
 //! multiple of x, may be moved between them. Inputs act on the number x as they do on any count.
 
-use super::family::{Family, Marginal, Square, Tail};
-use super::{Form, Unit, binomial, negative_binomial::NegativeBinomial, poisson, uniform};
+use super::family::{Family, Marginal, Square, Values};
+use super::{Unit, binomial, negative_binomial::NegativeBinomial, poisson, uniform};
 use crate::Real;
 use rand::Rng;
 use std::sync::LazyLock;
@@ -211,25 +211,13 @@ impl Family for Ordinal {
     fn params(&self) -> &'static [&'static str] {
         names(self.n)
     }
-    fn form(&self) -> Form {
-        Form::Codes
-    }
-    fn states(&self) -> Option<u32> {
-        Some(self.n.saturating_add(1))
-    }
-    fn lowest(&self) -> f64 {
-        0.0
-    }
-    fn tail(&self) -> Tail {
-        Tail::Bounded
+    fn values(&self) -> Values {
+        Values::Codes { states: self.n.saturating_add(1) }
     }
     fn square(&self) -> Square {
         Square::Absent
     }
     fn start(&self, m: &Marginal<'_>) -> Vec<f64> {
-        fitted(m.counts)
-    }
-    fn base(&self, m: &Marginal<'_>, _own: &[f64]) -> Vec<f64> {
         fitted(m.counts)
     }
     fn variance(&self, mean: f64, stats: &dyn Fn(usize) -> f64) -> f64 {
@@ -238,12 +226,6 @@ impl Family for Ordinal {
     }
     fn cgf_cost(&self) -> f64 {
         2.0 * f64::from(self.n + 1)
-    }
-    fn variance_polynomial(&self, _own: &[f64]) -> Option<[f64; 3]> {
-        None
-    }
-    fn field_of_mean(&self, _own: &[f64], _m: f64) -> Option<f64> {
-        None
     }
     fn has_states(&self) -> bool {
         (1..=LARGEST).contains(&self.n)

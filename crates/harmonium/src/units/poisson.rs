@@ -3,8 +3,8 @@
 //! States are stored as `u32`, so rates saturate at [`MAX_RATE`]: beyond it Γ is continued linearly, with a constant
 //! slope (the mean), and nothing overflows. A fit that gets there has diverged.
 
-use super::family::{Family, Marginal, Square, THETA, Tail};
-use super::{Form, Unit};
+use super::Unit;
+use super::family::{Family, Marginal, Square, Tail, Values};
 use rand::Rng;
 use rand_distr::Distribution;
 
@@ -54,20 +54,8 @@ impl Family for Poisson {
     fn word(&self) -> String {
         "poisson".into()
     }
-    fn params(&self) -> &'static [&'static str] {
-        THETA
-    }
-    fn form(&self) -> Form {
-        Form::Codes
-    }
-    fn states(&self) -> Option<u32> {
-        None
-    }
-    fn lowest(&self) -> f64 {
-        0.0
-    }
-    fn tail(&self) -> Tail {
-        Tail::Factorial
+    fn values(&self) -> Values {
+        Values::Counts { tail: Tail::Factorial }
     }
     fn square(&self) -> Square {
         Square::Absent

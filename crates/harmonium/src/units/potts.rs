@@ -1,7 +1,7 @@
 //! Potts units, one of q states: Γ(I) = ln Σ_a e^{θ_a+I_a}, mean softmax; column i·q+a holds state a of unit i.
 
-use super::family::{Family, Marginal, Square, THETA, Tail};
-use super::{Form, uniform};
+use super::family::{Family, Marginal, Square, Values};
+use super::uniform;
 use crate::Real;
 use rand::Rng;
 
@@ -99,20 +99,8 @@ impl Family for Potts {
     fn word(&self) -> String {
         format!("potts:{}", self.q)
     }
-    fn params(&self) -> &'static [&'static str] {
-        THETA
-    }
-    fn form(&self) -> Form {
-        Form::Codes
-    }
-    fn states(&self) -> Option<u32> {
-        Some(self.q)
-    }
-    fn lowest(&self) -> f64 {
-        0.0
-    }
-    fn tail(&self) -> Tail {
-        Tail::Bounded
+    fn values(&self) -> Values {
+        Values::Codes { states: self.q }
     }
     fn square(&self) -> Square {
         Square::Value

@@ -1,7 +1,7 @@
 //! ReLU units [0,∞): a normal density cut at zero; its integrals are in `half_line.rs`.
 
-use super::family::{Family, Marginal, Square, THETA_GAMMA, Tail};
-use super::{Form, Unit, half_line};
+use super::family::{Family, Marginal, Square, THETA_GAMMA, Values};
+use super::{Unit, half_line};
 use rand::Rng;
 
 #[derive(Clone, Copy)]
@@ -42,17 +42,8 @@ impl Family for Relu {
     fn params(&self) -> &'static [&'static str] {
         THETA_GAMMA
     }
-    fn form(&self) -> Form {
-        Form::Reals
-    }
-    fn states(&self) -> Option<u32> {
-        None
-    }
-    fn lowest(&self) -> f64 {
-        0.0
-    }
-    fn tail(&self) -> Tail {
-        Tail::Quadratic
+    fn values(&self) -> Values {
+        Values::Reals { lowest: 0.0 }
     }
     fn square(&self) -> Square {
         Square::Gamma
@@ -72,12 +63,6 @@ impl Family for Relu {
     }
     fn cgf_cost(&self) -> f64 {
         40.0
-    }
-    fn variance_polynomial(&self, _own: &[f64]) -> Option<[f64; 3]> {
-        None
-    }
-    fn field_of_mean(&self, _own: &[f64], _m: f64) -> Option<f64> {
-        None
     }
 }
 

@@ -1,7 +1,7 @@
 //! Spin units {−1,+1}: Γ(I) = ln 2cosh(θ+I), mean tanh(θ+I).
 
-use super::family::{Family, Marginal, Square, THETA, Tail};
-use super::{Form, Unit, sigmoid, softplus, uniform};
+use super::family::{Family, Marginal, Square, Values};
+use super::{Unit, sigmoid, softplus, uniform};
 use rand::Rng;
 
 #[derive(Clone, Copy)]
@@ -43,29 +43,14 @@ impl Family for Spin {
     fn word(&self) -> String {
         "spin".into()
     }
-    fn params(&self) -> &'static [&'static str] {
-        THETA
-    }
-    fn form(&self) -> Form {
-        Form::Bits
-    }
-    fn states(&self) -> Option<u32> {
-        Some(2)
-    }
-    fn lowest(&self) -> f64 {
-        -1.0
-    }
-    fn tail(&self) -> Tail {
-        Tail::Bounded
+    fn values(&self) -> Values {
+        Values::Pair { lowest: -1.0 }
     }
     fn square(&self) -> Square {
         Square::One
     }
     fn start(&self, m: &Marginal<'_>) -> Vec<f64> {
         vec![0.5 * Marginal::logit(0.5 * (m.sums[0] + m.total), m.total)]
-    }
-    fn base(&self, m: &Marginal<'_>, _own: &[f64]) -> Vec<f64> {
-        self.start(m)
     }
     fn variance(&self, mean: f64, _stats: &dyn Fn(usize) -> f64) -> f64 {
         1.0 - mean * mean

@@ -162,7 +162,7 @@ fn modes_are_most_probable() {
             for j in 0..layer.len() {
                 let others: Vec<f64> = match kind.states() {
                     Some(n) => (0..n).map(|a| kind.value(a)).collect(),
-                    None if kind == Kind::Poisson => (0..40).map(f64::from).collect(),
+                    None if kind.is_count() => (0..40).map(f64::from).collect(),
                     None => (-80..80).map(|k| 0.1 * f64::from(k)).collect(),
                 };
                 for x in others.into_iter().filter(|&x| kind.allows(x)) {
@@ -182,7 +182,7 @@ fn conversions() {
         let layer = Layer::<f32>::new(kind, 67);
         let values = Array2::from_shape_fn((5, 67), |(r, j)| match kind.states() {
             Some(n) => kind.value((r * 31 + j * 7) as u32 % n),
-            None if kind == Kind::Poisson => (r * 1000 + j) as f64,
+            None if kind.is_count() => (r * 1000 + j) as f64,
             None => (r as f64 + 0.5) * (j as f64),
         });
         let batch = layer.batch(values.view()).unwrap();
@@ -264,11 +264,7 @@ fn descriptions_are_consistent() {
         assert!(params[gamma.end..].iter().all(|name| name.starts_with("nu_")), "{kind}: {params:?}");
         assert_eq!(kind.has_frequencies(), params.len() > gamma.end);
         assert_eq!(kind.states().is_some(), kind.tail() == Tail::Bounded, "{kind}");
-        assert_eq!(
-            gamma.is_empty(),
-            kind.tail() != Tail::Quadratic,
-            "{kind}: γ is what holds a real unit"
-        );
+        assert_eq!(!gamma.is_empty(), kind.tail().has_gamma(), "{kind}: γ is what holds a real unit");
         assert_eq!(kind.form() == Form::Reals, kind.square() == Square::Gamma, "{kind}");
         assert_eq!(kind.word().parse::<Kind>().unwrap(), kind);
         assert!(kind.has_states() && kind.allows(kind.placeholder()), "{kind}");

@@ -174,6 +174,11 @@ fn machines_without_a_normalisation() {
     // At β = 0 the distribution of a real unit is improper.
     let gaussian = pair(Gaussian, Kind::Binary, 1.0);
     assert!(matches!(gaussian.exact().at(0.0).log_z(), Err(Error::NotNormalisable { .. })));
+    // A Poisson layer before it, which the measure 1/x! holds, does not hide it.
+    let parts = vec![("counts", Layer::new(Poisson, 1)), ("reals", Layer::new(Gaussian, 1))];
+    let mixed = Machine::<f64>::mixed(parts, Layer::new(Kind::Binary, 2));
+    let refused = mixed.exact().at(0.0).log_z().unwrap_err().to_string();
+    assert!(refused.contains("reals"), "{refused}");
     let binary = pair(Kind::Binary, Kind::Spin, 1.0);
     assert_close(binary.exact().at(0.0).log_z().unwrap(), 5.0 * 2f64.ln(), 1e-14, "ln Z at β = 0");
     assert!(matches!(binary.exact().at(f64::NAN).log_z(), Err(Error::Value { .. })));

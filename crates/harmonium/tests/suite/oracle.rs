@@ -103,6 +103,13 @@ fn pairs_with(a: Kind) {
 macro_rules! pairs {
     ($($name:ident: $kind:expr;)*) => {
         $(#[test] fn $name() { pairs_with($kind); })*
+
+        #[test]
+        fn every_kind_has_its_pairs() {
+            for kind in Kind::ALL {
+                assert!([$($kind),*].contains(&kind), "{kind} needs a line in `pairs!`");
+            }
+        }
     };
 }
 pairs! {

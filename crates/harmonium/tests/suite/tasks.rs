@@ -167,6 +167,8 @@ fn classes_features_and_gradient() {
     let slope = (mean(1e-2) - mean(-1e-2)) / 2e-2;
     let entry = gradient.arrays().nth(3).unwrap()[[1, 0]];
     assert!((entry - slope).abs() < 1e-4, "{entry} {slope}");
+    let gaps = machine.gradient(&array![[1.0, f64::NAN, 1.0, 0.0]]).run().unwrap_err().to_string();
+    assert!(gaps.contains("missing entries"), "{gaps}");
 }
 
 #[test]

@@ -175,8 +175,7 @@ fn bridges_reach_a_distant_machine() {
 /// rows that start equal stay equal, and rows that start apart meet.
 #[test]
 fn coupled_chains_are_chains() {
-    let counts = [Kind::Binomial { n: 2 }, Kind::NegativeBinomial { shape: 12, n: 3 }];
-    for kind in [Kind::Binary, Kind::Spin, Kind::Potts { q: 3 }].into_iter().chain(counts) {
+    for kind in Kind::ALL.into_iter().filter(|&kind| !is_unbounded(kind)) {
         let d = &mut Dice(50);
         let machine = generic(Machine::rbm(layer(kind, 3, d), layer(Kind::Binary, 2, d)), 7, 0.8);
         let table = twin(&machine, 1.0).probabilities();
@@ -205,7 +204,7 @@ fn coupled_chains_are_chains() {
 /// Real units: coupled chains keep the moments of their conditional and meet with positive probability.
 #[test]
 fn coupled_reals_meet() {
-    for kind in [Kind::Gaussian, Kind::Relu, Kind::Drelu, Kind::Poisson] {
+    for kind in Kind::ALL.into_iter().filter(|&kind| is_unbounded(kind)) {
         let d = &mut Dice(60);
         let machine = generic(Machine::rbm(layer(kind, 2, d), layer(Kind::Binary, 3, d)), 8, 0.5);
         let (mut x, mut y) =

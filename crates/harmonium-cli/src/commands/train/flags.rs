@@ -2,14 +2,14 @@
 
 use super::job::Job;
 use crate::args::Common;
-use crate::config::{Config, seconds};
+use crate::config::Config;
 use crate::data::DataArgs;
 use crate::error::{Failure, Result};
 use crate::run::{self, RunDirectory};
 use clap::Args;
 use harmonium::estimate::Estimator;
 use harmonium::train::{Coordinates, Init, Optimiser};
-use harmonium_data::nearest;
+use harmonium_data::{nearest, seconds};
 use harmonium_table::MachineKind;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -216,10 +216,9 @@ fn estimator(
         }
         (name, _) => {
             let name = name.unwrap_or("pcd");
-            let estimator = named("--estimator", name, &settings)?;
+            let estimator: Estimator = named("--estimator", name, &settings)?;
             // Variants without settings take any.
-            let bare = matches!(estimator, Estimator::Exact | Estimator::Pl);
-            match settings.iter().find(|(_, x)| bare && !x.is_null()) {
+            match settings.iter().find(|(_, x)| !estimator.has_settings() && !x.is_null()) {
                 Some((key, _)) => Err(Failure::usage(format!(
                     "--{key} has no effect on the estimator {name}, which has no chains"
                 ))),

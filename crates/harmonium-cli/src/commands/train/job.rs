@@ -377,8 +377,10 @@ impl Job {
 
 /// Independent columns, where the machine is a model of the rows.
 fn floor(config: &Config, machine: &Machine, data: &Data) -> Result<Option<Floor>> {
-    let classes = matches!(config.train.estimator, Some(Estimator::Labels(_)));
-    Ok(if classes { None } else { Some(Floor::new(machine, data)?) })
+    Ok(match config.train.estimator.as_ref().is_none_or(Estimator::models_rows) {
+        true => Some(Floor::new(machine, data)?),
+        false => None,
+    })
 }
 
 /// Saves a copy of the data read from standard input.

@@ -31,8 +31,14 @@ pub fn layer(kind: Kind, n: usize, dice: &mut Dice) -> Layer<f64> {
     Layer::with_params(kind, params).expect("generic parameters are allowed")
 }
 
-pub fn is_real(kind: Kind) -> bool {
-    matches!(kind, Kind::Gaussian | Kind::Relu | Kind::Drelu)
+/// Whether a unit has infinitely many states.
+pub fn is_unbounded(kind: Kind) -> bool {
+    kind.states().is_none()
+}
+
+/// Whether it has infinitely many states that are counts, whose measure falls more slowly than a normal density.
+pub fn is_unbounded_count(kind: Kind) -> bool {
+    is_unbounded(kind) && kind.is_count()
 }
 
 /// Gives every weight a generic value of order one, or as large as normalisability allows.
@@ -40,9 +46,8 @@ pub fn fill_weights(machine: &mut Machine<f64>, dice: &mut Dice) {
     for c in 0..machine.couplings().len() {
         let (a, b) = machine.couplings()[c].ends();
         let (ka, kb) = (machine.layer(a).kind(), machine.layer(b).kind());
-        let unbounded = |k| is_real(k) || k == Kind::Poisson;
-        let (lo, hi) = if unbounded(ka) && unbounded(kb) {
-            if ka == Kind::Poisson || kb == Kind::Poisson { (-0.8, -0.1) } else { (-0.7, 0.7) }
+        let (lo, hi) = if is_unbounded(ka) && is_unbounded(kb) {
+            if is_unbounded_count(ka) || is_unbounded_count(kb) { (-0.8, -0.1) } else { (-0.7, 0.7) }
         } else {
             (-1.1, 1.2)
         };
@@ -65,7 +70,7 @@ pub fn fill_weights(machine: &mut Machine<f64>, dice: &mut Dice) {
 
 /// Whether a pair of kinds with non-zero weights has a finite Z at all.
 pub fn integrable(a: Kind, b: Kind) -> bool {
-    let wild = |a, b| a == Kind::Poisson && matches!(b, Kind::Gaussian | Kind::Drelu);
+    let wild = |a: Kind, b: Kind| is_unbounded_count(a) && is_unbounded(b) && b.lowest() < 0.0;
     !wild(a, b) && !wild(b, a)
 }
 
