@@ -62,7 +62,7 @@ impl Model {
     }
 
     /// The columns of rows to be evaluated: with those of the condition, where there is one.
-    fn columns(&self) -> Result<Arc<Schema>> {
+    pub(crate) fn columns(&self) -> Result<Arc<Schema>> {
         match self.is_conditional() {
             true => Ok(given_schema(&self.machine)?),
             false => Ok(self.layout.schema.clone()),

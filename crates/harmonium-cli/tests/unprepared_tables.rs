@@ -185,3 +185,34 @@ fn a_bad_model_is_called_bad() {
     let again = place.ok("evaluate run --quick --quiet");
     assert!(again.starts_with("verdict: worse than independent columns"), "{again}");
 }
+
+/// A category and a count that no training row had make a test row impossible: it is counted, and the others are scored.
+#[test]
+fn values_that_training_did_not_have_are_no_error() {
+    let mut dice = Dice(11);
+    let mut text = table("grade,visits", 120, |_| {
+        let grade = ["good", "fair", "poor"][(3.0 * dice.uniform()) as usize];
+        format!("{grade},{}", (3.0 * dice.uniform()) as u32)
+    });
+    text += "good,1\nfair,2\nawful,1\npoor,99\n";
+    let e = learnt(&text, 120, "--updates 20");
+    assert_eq!((e["rows"].as_u64(), e["impossible_rows"].as_u64()), (Some(2), Some(2)));
+    assert!(e["reasons"].to_string().contains("2 rows have a category or a count"), "{e}");
+    // Those of the two rows that are left, and 3 × 3 equally frequent values.
+    assert!((mean(&e) + 9f64.ln()).abs() < 0.5, "{e}");
+
+    let place = Place::new();
+    let lines: Vec<&str> = text.lines().collect();
+    place.write("train.csv", lines[..121].join("\n"));
+    place.write("test.csv", format!("{}\n{}\n", lines[0], lines[121..].join("\n")));
+    place.json("train train.csv --updates 20 --split 0 -o run");
+    let scores = place.json("score run test.csv");
+    let ranks: Vec<u64> = (0..4).map(|r| scores["rows"][r]["rank"].as_u64().unwrap()).collect();
+    assert_eq!(ranks[2..], [1, 2], "the impossible rows are the most anomalous: {scores}");
+    let told = |r: usize| scores["rows"][r]["log_likelihood"]["value"].as_f64();
+    assert!(told(0).is_some() && told(2).is_none());
+    let evaluated = place.json("evaluate run test.csv --quick");
+    assert_eq!(evaluated["impossible_rows"].as_u64(), Some(2));
+    // Elsewhere an unknown category is an error.
+    place.fails("complete run test.csv", 1, &["one of the categories"]);
+}
