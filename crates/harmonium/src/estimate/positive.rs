@@ -4,6 +4,7 @@
 //! or drawn given the soft values, which also enter the moments.
 
 use super::averaged;
+use crate::exact::whole_rows;
 use crate::machine::{Phase, Tempered};
 use crate::sample::{Order, purpose, sweep};
 use crate::{Archive, Bits, Clamp, Clamps, Error, Key, Machine, Real, Result, Role, States};
@@ -92,6 +93,8 @@ pub struct Positive<T = f32> {
     /// For each layer, which entries are known; all where `None`.
     known: Vec<Option<Bits>>,
     particles: Option<States<T>>,
+    /// Whether a row has to be drawn: hidden layers that are averaged need no states, so whole rows may have nothing to draw.
+    is_drawn: Vec<bool>,
     /// The layers averaged by their conditional means.
     averaged: Vec<usize>,
     /// The rows of the last estimate, kept to reuse their memory.
@@ -118,7 +121,12 @@ impl<T: Real> Positive<T> {
             _ => averaged(machine),
         };
         let batch = States::empty(machine.len(), 0);
-        let mut positive = Self { averaging, known: known.to_vec(), particles: None, averaged, batch };
+        let mut is_drawn = vec![true; data.rows()];
+        if averaged.len() == machine.with_role(Role::Hidden).count() {
+            whole_rows(data.rows(), known).into_iter().for_each(|r| is_drawn[r] = false);
+        }
+        let known = known.to_vec();
+        let mut positive = Self { averaging, known, particles: None, is_drawn, averaged, batch };
         if let Averaging::Chain { .. } = averaging {
             let mut particles = data.clone();
             for l in machine.with_role(Role::Hidden) {
@@ -177,17 +185,23 @@ impl<T: Real> Positive<T> {
                 super::choice::complete(machine, states, key)?
             }
             Averaging::Chain { sweeps } => {
-                let clamps = self.clamps(machine, Some(rows));
+                let drawn: Vec<usize> = rows.iter().copied().filter(|&r| self.is_drawn[r]).collect();
+                let clamps = self.clamps(machine, Some(&drawn));
                 let particles = self.particles.as_mut().expect("a chain has particles");
-                let mut states = particles.select(rows);
+                let mut states = particles.select(&drawn);
                 let order = Order::new(machine);
                 for k in 0..sweeps as u64 {
                     let sweep_number = update * sweeps as u64 + k;
                     let key = Key { seed, purpose: purpose::POSITIVE, block: 0, sweep: sweep_number };
                     sweep(model, &order, &mut states, &clamps, key)?;
                 }
+                particles.scatter(&drawn, &states);
+                let mut states = particles.select(rows);
+                if drawn.len() < rows.len() {
+                    // Those of rows that were not drawn are not current.
+                    machine.with_role(Role::Hidden).for_each(|l| drop(states.take(l)));
+                }
                 model.moments_into(&states, &self.averaged, wts, out)?;
-                particles.scatter(rows, &states);
                 states
             }
             Averaging::MeanField { rounds } => {

@@ -4,6 +4,9 @@ use crate::exact::whole_rows;
 use crate::{Bits, Error, Machine, Real, Result, Role, States};
 use std::borrow::Cow;
 
+/// Fewest rows without gaps that score a model in place of all rows.
+const FEWEST_SCORED: usize = 20;
+
 /// Rows of data with optional weights and missing entries.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Data<T = f32> {
@@ -129,6 +132,16 @@ impl<T: Real> Data<T> {
             rows if rows.len() == self.rows() => Some(Cow::Borrowed(&self.states)),
             rows => Some(Cow::Owned(self.states.select(&rows))),
         }
+    }
+
+    /// The rows without missing entries, with their weights, if they are enough to score a model.
+    pub(super) fn without_gaps(&self) -> Option<Cow<'_, Self>> {
+        if !self.is_missing() {
+            return Some(Cow::Borrowed(self));
+        }
+        let mut whole = self.select(&whole_rows(self.rows(), &self.known));
+        whole.known.fill(None);
+        (whole.positive_weight_rows().len() >= FEWEST_SCORED).then_some(Cow::Owned(whole))
     }
 
     /// The given rows with their weights.

@@ -76,7 +76,11 @@ impl Draft {
         let Self { mut plan, free, any_rate, hybrid } = self;
         if let (Some(budget), true) = (time_budget, free) {
             let updates = updates_within(budget, &plan, machine, data, stopped)?;
-            return Ok(plan.with_updates(updates));
+            plan = plan.with_updates(updates);
+            if any_rate && !hybrid {
+                plan.rate = plan.default_rate(machine);
+            }
+            return Ok(plan);
         }
         if !free || hybrid {
             return Ok(plan);
@@ -87,9 +91,12 @@ impl Draft {
         let small = weights <= SMALL && once && plan.estimator != Estimator::Exact;
         let updates = plan.updates.max(if small { PATIENT } else { 0 });
         plan = plan.with_updates(updates);
+        if any_rate {
+            plan.rate = plan.default_rate(machine);
+        }
         if is_short_of_rows(machine, data) {
-            // Rows with gaps are slow, and all bits have the same scale.
-            let any_rate = any_rate && !data.is_missing() && !has_only_bits(machine);
+            // All bits have the same scale.
+            let any_rate = any_rate && !has_only_bits(machine);
             let choice = choose(&plan, machine, data, any_rate, stopped)?;
             plan.rate = choice.map_or(plan.rate, |choice| choice.rate);
             plan.stop_after = choice.map_or(updates, |choice| choice.updates.min(updates));

@@ -11,9 +11,30 @@ use rand::RngExt;
 /// Longest enumeration, in seconds, that an evaluation may take.
 pub(super) const CHEAP: f64 = 0.02;
 
-/// The same for a machine that has no other score, which few of the evaluations look at, on few rows.
+/// The same for a machine that has no other score, on few rows: for some of the evaluations, and for the last one.
 const DEAR: f64 = 0.25;
+const DEAREST: f64 = 3.0;
 const SCORED_ROWS: usize = 200;
+
+/// How long an evaluation may enumerate where nothing that is quick scores the model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Patience {
+    None,
+    Some,
+    /// For the last evaluation, which decides on the result.
+    Last,
+}
+
+impl Patience {
+    /// Seconds of an enumeration.
+    fn seconds(self) -> Option<f64> {
+        match self {
+            Self::None => None,
+            Self::Some => Some(DEAR),
+            Self::Last => Some(DEAREST),
+        }
+    }
+}
 
 /// Chains and steps of the annealing used where neither likelihood nor pseudo-likelihood is available: enough to rank
 /// the models of a run, which all use the same random numbers.
@@ -60,19 +81,24 @@ pub(super) struct Quality {
 }
 
 impl Quality {
-    /// Where nothing that is cheap says how good the model is, `patient` has a likelihood enumerated that is not.
+    /// Where nothing that is cheap says how good the model is, `patience` has a likelihood enumerated that is not.
     pub(super) fn new<T: Real>(
         scored: &Scored<'_, T>,
         data: &Data<T>,
         seed: u64,
-        patient: bool,
+        patience: Patience,
     ) -> Result<Self> {
         let Scored { machine, conditional, .. } = *scored;
         let mut quality =
             Self { log_likelihood: None, estimate: None, pseudo_likelihood: None, free_energy: None };
         if data.is_missing() {
             quality.log_likelihood = likelihood_of_known(scored, data);
-            if quality.log_likelihood.is_none() {
+            if quality.log_likelihood.is_none()
+                && let Some(whole) = data.without_gaps()
+            {
+                quality = Self::of_whole_rows(scored, &whole, seed, patience)?;
+            }
+            if quality.score().is_none() {
                 quality.pseudo_likelihood = pseudo_of_known(machine, data, seed);
             }
             return Ok(quality);
@@ -91,12 +117,23 @@ impl Quality {
                 quality.estimate = annealed_likelihood(machine, data, &f, seed);
             }
         }
-        if quality.score().is_none() && patient && !conditional {
+        if let (None, Some(seconds), false) = (quality.score(), patience.seconds(), conditional) {
             let few = sample_rows(data, SCORED_ROWS);
-            let found = machine.exact().within(DEAR).log_likelihood(few.states(), few.wts()).ok();
+            let found = machine.exact().within(seconds).log_likelihood(few.states(), few.wts()).ok();
             quality.log_likelihood = found.map(|l| l + few.mean_offset());
         }
         Ok(quality)
+    }
+
+    /// The likelihood of the whole rows of data with gaps. The pseudo-likelihood is dropped: that of all rows, the others
+    /// included, says more.
+    fn of_whole_rows<T: Real>(
+        scored: &Scored<'_, T>,
+        whole: &Data<T>,
+        seed: u64,
+        patience: Patience,
+    ) -> Result<Self> {
+        Ok(Self { pseudo_likelihood: None, ..Self::new(scored, whole, seed, patience)? })
     }
 
     /// The likelihood, or its substitute.

@@ -1,6 +1,7 @@
 //! Detects chains that do not mix, where the likelihood can be enumerated, and switches to exact gradients.
 
 use super::defaults::FEW_ROWS;
+use super::evaluate::Patience;
 use super::init::only_bits;
 use super::plan::{EXACT_UPDATES, default_batch};
 use super::{Evaluated, Event, Trainer};
@@ -78,7 +79,7 @@ impl<T: Real> Trainer<'_, T> {
         }
         // Evaluations enumerate only where that is fast.
         let Some((_, found)) = e.metrics.iter().find(|(name, _)| *name == "train_log_likelihood") else {
-            if self.is_patient(e.update) {
+            if self.patience(e.update) == Patience::Last {
                 self.climb.is_lost();
             }
             return Ok(None);

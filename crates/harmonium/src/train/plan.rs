@@ -21,6 +21,9 @@ pub(super) const EXACT_UPDATES: u64 = 2_000;
 /// start keep steps short for most of a run.
 const ADAM: Optimiser = Optimiser::Adam { beta1: 0.9, beta2: 0.99, epsilon: 1e-8 };
 
+/// Rate times updates of a run of Adam with sampled gradients, within limits.
+const SAMPLED_ADAM_PATH: f64 = 100.0;
+
 /// The settings of a run, checked and complete: made by [`TrainParams::plan`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrainPlan {
@@ -84,7 +87,7 @@ impl TrainParams {
         let form =
             self.form.unwrap_or(if bits { Coordinates::Centred } else { Coordinates::Standardised });
         let optimiser = self.optimiser.unwrap_or_else(|| default_optimiser(&estimator, bits));
-        let rate = self.rate.unwrap_or(default_rate(bits, form, optimiser, &estimator));
+        let rate = self.rate.unwrap_or(default_rate(bits, form, optimiser, &estimator, updates));
         Ok(TrainPlan {
             seed: self.seed.unwrap_or(0),
             estimator,
@@ -196,6 +199,11 @@ impl TrainPlan {
         self
     }
 
+    /// The default rate of a run of this length.
+    pub(super) fn default_rate<T: Real>(&self, machine: &Machine<T>) -> f64 {
+        default_rate(only_bits(machine), self.form, self.optimiser, &self.estimator, self.updates)
+    }
+
     /// The settings with all defaults written out.
     pub fn params(&self) -> TrainParams {
         TrainParams {
@@ -289,14 +297,22 @@ fn default_optimiser(estimator: &Estimator, bits: bool) -> Optimiser {
 }
 
 /// A safe rate for the coordinates: scales below one magnify an update.
-fn default_rate(bits: bool, form: Coordinates, optimiser: Optimiser, estimator: &Estimator) -> f64 {
+fn default_rate(
+    bits: bool,
+    form: Coordinates,
+    optimiser: Optimiser,
+    estimator: &Estimator,
+    updates: u64,
+) -> f64 {
     let rate = match optimiser {
         Optimiser::Sgd => 0.1,
         Optimiser::Momentum { mu } | Optimiser::Nesterov { mu } => 0.1 * (1.0 - mu),
         Optimiser::Adam { .. } if estimator.steps() == Steps::Noiseless => 0.05,
         // For bits it is not the default.
         Optimiser::Adam { .. } if bits => 0.005,
-        Optimiser::Adam { .. } => 0.02,
+        // The noise of sampled gradients leaves an error that grows with the rate; a short run has to take longer steps all
+        // the same.
+        Optimiser::Adam { .. } => (SAMPLED_ADAM_PATH / updates.max(1) as f64).clamp(0.005, 0.02),
         Optimiser::Cosine { .. } => 1e-3,
     };
     match (form, optimiser) {

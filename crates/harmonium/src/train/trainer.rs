@@ -1,6 +1,6 @@
 //! The loop: updates, evaluations, events.
 
-use super::evaluate::{Quality, Scored, annealed_likelihood, sample_rows};
+use super::evaluate::{Patience, Quality, Scored, annealed_likelihood, sample_rows};
 use super::mixing::LikelihoodRange;
 use super::optimise::Stepper;
 use super::watch::{Best, Finding, Slack};
@@ -309,11 +309,12 @@ impl<'d, T: Real> Trainer<'d, T> {
         let weights: usize = self.machine.couplings().iter().map(|c| c.w().len()).sum();
         let has = |name: &str| e.metrics.iter().any(|(n, _)| n.starts_with(name));
         let blind = has("train_pseudo") && !has("train_log_likelihood");
-        let rows = self.valid.as_deref().unwrap_or(&self.data);
-        if !due || !blind || weights > FEW_WEIGHTS || rows.is_missing() {
+        if !due || !blind || weights > FEW_WEIGHTS {
             return Ok(None);
         }
-        let rows = sample_rows(rows, self.plan.evaluate_rows);
+        let rows = self.valid.as_deref().unwrap_or(&self.data).without_gaps();
+        let Some(rows) = rows else { return Ok(None) };
+        let rows = sample_rows(&rows, self.plan.evaluate_rows);
         if self.safe.update().is_none() {
             // Soft bits have no likelihood.
             let Ok(floor) = Floor::new(&self.machine, &self.data)?.log_likelihood(&rows) else {
@@ -377,10 +378,14 @@ impl<'d, T: Real> Trainer<'d, T> {
         Ok(stop)
     }
 
-    /// Whether the evaluation at this update may take longer where nothing that is quick scores the model.
-    pub(super) fn is_patient(&self, update: u64) -> bool {
+    /// How long the evaluation at this update may take where nothing that is quick scores the model.
+    pub(super) fn patience(&self, update: u64) -> Patience {
         let number = update / self.plan.evaluate_every.max(1);
-        number.is_multiple_of(PATIENT_EVERY) || update == self.plan.stop_after
+        match update {
+            u if u == self.plan.stop_after => Patience::Last,
+            _ if number.is_multiple_of(PATIENT_EVERY) => Patience::Some,
+            _ => Patience::None,
+        }
     }
 
     /// Evaluates the averaged parameters on a fixed selection of rows.
@@ -390,11 +395,11 @@ impl<'d, T: Real> Trainer<'d, T> {
     pub fn evaluate(&self) -> Result<Evaluated> {
         let machine = self.averaged_inside();
         let (rows, seed) = (self.plan.evaluate_rows, self.plan.seed);
-        let patient = self.is_patient(self.update);
+        let patience = self.patience(self.update);
         let scored = Scored::new(&machine);
-        let train = Quality::new(&scored, &sample_rows(&self.data, rows), seed, patient)?;
+        let train = Quality::new(&scored, &sample_rows(&self.data, rows), seed, patience)?;
         let valid = match &self.valid {
-            Some(v) => Some(Quality::new(&scored, &sample_rows(v, rows), seed, patient)?),
+            Some(v) => Some(Quality::new(&scored, &sample_rows(v, rows), seed, patience)?),
             None => None,
         };
         let mut metrics = Vec::new();

@@ -80,7 +80,20 @@ impl Normal {
         let best = if enough { SHRINKAGES[0] } else { rows.best_shrinkage() };
         let moments = Moments::new(&rows, |_| true);
         // Dependent columns, or inconsistent correlations due to gaps, may need more.
-        SHRINKAGES.into_iter().filter(|&s| s >= best).find_map(|s| moments.normal(s))
+        let survives = |n: &Self| n.survives_rounding();
+        SHRINKAGES.into_iter().filter(|&s| s >= best).filter_map(|s| moments.normal(s)).find(survives)
+    }
+
+    /// Whether the inverse covariance stays positive definite when it is rounded to single precision.
+    fn survives_rounding(&self) -> bool {
+        let lower = self.factor.lower();
+        let mut p = lower.dot(&lower.t());
+        let n = p.nrows();
+        let scale = p.diag().mapv(f64::sqrt);
+        p.indexed_iter_mut().for_each(|((i, j), p)| *p /= scale[i] * scale[j]);
+        // Errors of all entries together change an eigenvalue by at most this much.
+        p.diag_mut().mapv_inplace(|d| d - n as f64 * f64::from(f32::EPSILON));
+        Cholesky::new(&p).is_some()
     }
 
     /// ln p of a row, up to a constant.
@@ -234,6 +247,21 @@ mod tests {
         }
         let strong = WeightedRows::new(&tied, None, None).best_shrinkage();
         assert!(independent >= 0.6 && strong <= 0.01, "{independent} {strong}");
+    }
+
+    #[test]
+    fn rounding_leaves_a_positive_definite_matrix() {
+        // The last column is nearly the sum of the others.
+        for noise_level in [1e-1, 1e-3, 1e-5, 0.0] {
+            let mut x = noise(300, 6);
+            for r in 0..300 {
+                x[[r, 5]] = x.row(r).iter().take(5).sum::<f64>() + noise_level * x[[r, 5]];
+            }
+            let normal = Normal::new(&x, None, None).unwrap();
+            let lower = normal.factor.lower();
+            let rounded = lower.dot(&lower.t()).mapv(|p| f64::from(p as f32));
+            assert!(Cholesky::new(&rounded).is_some(), "{noise_level}");
+        }
     }
 
     #[test]
