@@ -3,6 +3,7 @@
 use super::optimise::Norms;
 use super::{Event, Trainer};
 use crate::estimate::Decision;
+use crate::machine::Parameters;
 use crate::{Real, Result};
 
 /// A gradient this many times the usual norm is considered an explosion.
@@ -92,11 +93,17 @@ impl<T: Real> Trainer<'_, T> {
 
     /// Restores the parameters of the best model, if there is one.
     pub(super) fn back_to_best(&mut self) -> Result<()> {
-        if let Some(best) = self.best.parameters().cloned() {
-            self.machine.set_parameters(&best)?;
-            self.margin = self.machine.margin();
-            self.stepper.restart(&best);
+        match self.best.parameters().cloned() {
+            Some(best) => self.restore(&best),
+            None => Ok(()),
         }
+    }
+
+    /// Goes on from these parameters.
+    pub(super) fn restore(&mut self, parameters: &Parameters<T>) -> Result<()> {
+        self.machine.set_parameters(parameters)?;
+        self.margin = self.machine.margin();
+        self.stepper.restart(parameters);
         Ok(())
     }
 

@@ -24,6 +24,9 @@ const PATIENT_EVERY: u64 = 4;
 /// annealing of few chains is accurate to some tenths.
 const LOST: f64 = 1.0;
 
+/// Fraction of the planned rate at which a run whose chains lose modes ends.
+const SLOWEST: f64 = 0.02;
+
 /// Largest number of weights for which the model is annealed at some evaluations.
 const FEW_WEIGHTS: usize = 50_000;
 
@@ -283,7 +286,12 @@ impl<'d, T: Real> Trainer<'d, T> {
                 if let Some(event) = self.record_evaluation(&evaluated)? {
                     reason = reason.or(self.notify(&event, observers)?);
                 }
-                reason = reason.or(self.check_modes(&evaluated)?);
+                if let Some(found) = self.lost_modes(&evaluated)? {
+                    match self.back_to_safe(found)? {
+                        Some(event) => reason = reason.or(self.notify(&event, observers)?),
+                        None => reason = reason.or(Some(self.gives_up_modes(found))),
+                    }
+                }
             }
             if self.gave_up() {
                 reason = reason.or(Some(StopReason::GaveUp { undone: GIVE_UP }));
@@ -301,11 +309,11 @@ impl<'d, T: Real> Trainer<'d, T> {
         self.safe.is_below_start(LOST)
     }
 
-    /// Anneals the model at the first, second, fourth … evaluation and at the last one, where that costs little and the
-    /// score is a pseudo-likelihood. Returns a reason to stop if it is below independent columns.
-    fn check_modes(&mut self, e: &Evaluated) -> Result<Option<StopReason>> {
+    /// Anneals the model at the first, second, fourth … evaluation, at the last one and after modes were lost, where that
+    /// costs little and the score is a pseudo-likelihood. Returns the likelihood of a model below independent columns.
+    fn lost_modes(&mut self, e: &Evaluated) -> Result<Option<f64>> {
         let number = self.update / self.plan.evaluate_every.max(1);
-        let due = number.is_power_of_two() || self.update == self.plan.stop_after;
+        let due = number.is_power_of_two() || self.is_last() || self.has_lost_modes();
         let weights: usize = self.machine.couplings().iter().map(|c| c.w().len()).sum();
         let has = |name: &str| e.metrics.iter().any(|(n, _)| n.starts_with(name));
         let blind = has("train_pseudo") && !has("train_log_likelihood");
@@ -329,8 +337,33 @@ impl<'d, T: Real> Trainer<'d, T> {
         let found = annealed_likelihood(&machine, &rows, &f, self.plan.seed);
         let Some(found) = found else { return Ok(None) };
         self.safe.see(found, self.update, Slack::Wide, || machine.parameters());
-        let kept = self.safe.update().unwrap_or(0);
-        Ok(self.has_lost_modes().then_some(StopReason::LostModes { log_likelihood: found, kept }))
+        Ok(self.has_lost_modes().then_some(found))
+    }
+
+    /// Goes back to the best annealed model and to shorter steps, which the chains may be able to follow; `None` when the
+    /// run is over or steps have become too short to learn.
+    fn back_to_safe(&mut self, found: f64) -> Result<Option<Event>> {
+        let Some(safe) = self.safe.parameters().filter(|_| !self.is_last()).cloned() else {
+            return Ok(None);
+        };
+        if self.rate_factor <= SLOWEST {
+            return Ok(None);
+        }
+        self.restore(&safe)?;
+        self.best.restart(&self.safe);
+        self.rate_factor *= 0.5;
+        let why = format!(
+            "the chains did not mix: the likelihood fell to about {found:.2}, below independent columns: back to the best model"
+        );
+        Ok(Some(self.lower(self.update, why)))
+    }
+
+    fn gives_up_modes(&self, found: f64) -> StopReason {
+        StopReason::LostModes { log_likelihood: found, kept: self.safe.update().unwrap_or(0) }
+    }
+
+    fn is_last(&self) -> bool {
+        self.update == self.plan.stop_after
     }
 
     /// A reason to stop if the best model has not changed for too long.
@@ -382,7 +415,7 @@ impl<'d, T: Real> Trainer<'d, T> {
     pub(super) fn patience(&self, update: u64) -> Patience {
         let number = update / self.plan.evaluate_every.max(1);
         match update {
-            u if u == self.plan.stop_after => Patience::Last,
+            _ if update == self.plan.stop_after => Patience::Last,
             _ if number.is_multiple_of(PATIENT_EVERY) => Patience::Some,
             _ => Patience::None,
         }

@@ -86,6 +86,14 @@ impl<T: Real> Best<T> {
         }
     }
 
+    /// Forgets models that lost modes of the data: the best is the one that `safe` kept, whose score is taken to be that of
+    /// the start.
+    pub(super) fn restart(&mut self, safe: &Self) {
+        if let (Some((_, update, parameters)), Some((first, _))) = (&safe.found, self.ends) {
+            self.found = Some((first, *update, parameters.clone()));
+        }
+    }
+
     pub(super) fn save(&self, archive: &mut Archive) {
         archive.put_u64s("stale", &[self.stale, self.update().unwrap_or(0)]);
         if let Some((first, last)) = self.ends {
