@@ -71,7 +71,10 @@ impl<'d, T: Real> Trainer<'d, T> {
         hooks.load(&archive.below("own"))?;
         let plan = params(archive)?.plan(&machine, data)?;
         let white = White::new(&machine, data)?;
-        let data = white.as_ref().map_or(Cow::Borrowed(data), |w| Cow::Owned(w.data(data)));
+        let data = match &white {
+            Some(white) => Cow::Owned(white.training_data(data)),
+            None => Cow::Borrowed(data),
+        };
         if archive.u64s("data")? != [fingerprint(&data)] {
             let what = "training data";
             return Err(Error::value(what, "those of the checkpoint", "other data"));

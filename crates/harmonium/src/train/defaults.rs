@@ -1,9 +1,9 @@
 //! Defaults of unset settings: estimator, rate and length, by the machine and its data.
 
+use super::init::has_only_bits;
 use super::length::choose;
 use super::{Coordinates, Data, Init, Optimiser, TrainParams, TrainPlan, Trainer};
 use crate::estimate::{Estimator, LabelsParams};
-use crate::units::Form;
 use crate::{Machine, Real, Result, Role};
 use std::time::Instant;
 
@@ -116,10 +116,6 @@ fn is_short_of_rows<T: Real>(machine: &Machine<T>, data: &Data<T>) -> bool {
     let weights: usize = machine.couplings().iter().map(|c| c.w().len()).sum();
     let conditional = machine.with_role(Role::Condition).next().is_some();
     (FEWEST..most).contains(&data.rows()) && weights <= SMALL && !conditional
-}
-
-pub(super) fn has_only_bits<T: Real>(machine: &Machine<T>) -> bool {
-    machine.with_role(Role::Visible).all(|l| machine.layer(l).kind().form() == Form::Bits)
 }
 
 /// Default training of class machines: mostly discriminative, partly generative.

@@ -1,12 +1,15 @@
 //! Scores of the model during training: the likelihood where it is cheap, else a substitute.
 
 use super::Data;
+use super::init::has_only_bits;
+use crate::estimate::Estimator;
 use crate::exact::Exact;
 use crate::partition::{Base, Schedule, ais, silent};
 use crate::sample::purpose;
 use crate::{Batch, Bits, Key, Machine, Real, Result, Role, States};
 use harmonium_kernels::Stream;
 use rand::RngExt;
+use std::cell::OnceCell;
 
 /// Longest enumeration, in seconds, that an evaluation may take.
 pub(super) const CHEAP: f64 = 0.02;
@@ -36,10 +39,13 @@ impl Patience {
     }
 }
 
-/// Chains and steps of the annealing used where neither likelihood nor pseudo-likelihood is available: enough to rank
-/// the models of a run, which all use the same random numbers.
+/// Chains and steps of the annealing used where no likelihood can be enumerated: enough to rank the models of a run, which
+/// all use the same random numbers.
 pub(super) const CHAINS: usize = 64;
 pub(super) const STEPS: usize = 200;
+
+/// Largest number of weights for which a model that has a pseudo-likelihood is annealed.
+pub(super) const FEW_WEIGHTS: usize = 50_000;
 
 /// Units of each row whose conditional probability is computed.
 const UNITS: usize = 4;
@@ -60,14 +66,31 @@ pub(super) struct Scored<'a, T: Real> {
     machine: &'a Machine<T>,
     exact: Option<Exact>,
     conditional: bool,
+    /// Whether a likelihood is annealed where there is a pseudo-likelihood.
+    anneals: bool,
+    /// ln Z by annealing, once it is asked for.
+    annealed: OnceCell<Option<f64>>,
 }
 
 impl<'a, T: Real> Scored<'a, T> {
-    pub(super) fn new(machine: &'a Machine<T>) -> Self {
+    /// An annealed likelihood is worth its time where there is a pseudo-likelihood too: this does not see how modes are
+    /// weighted, and on few rows of categories it goes on rising long after the likelihood has fallen. Bits are the
+    /// exception: their updates take less time than annealings, and pseudo-likelihoods have chosen well. Nor is a
+    /// likelihood the aim of a run that learns to tell labels apart.
+    pub(super) fn new(machine: &'a Machine<T>, estimator: &Estimator) -> Self {
         let conditional = machine.with_role(Role::Condition).next().is_some();
         let exact = machine.exact().within(CHEAP);
         let cheap = !conditional && matches!(exact.cost(), Ok((_, s)) if s < CHEAP);
-        Self { machine, exact: cheap.then(|| exact.with_log_z().ok()).flatten(), conditional }
+        let exact = cheap.then(|| exact.with_log_z().ok()).flatten();
+        let weights: usize = machine.couplings().iter().map(|c| c.w().len()).sum();
+        let discriminative = matches!(estimator, Estimator::Labels(_));
+        let anneals = !has_only_bits(machine) && !discriminative && weights <= FEW_WEIGHTS;
+        Self { machine, exact, conditional, anneals, annealed: OnceCell::new() }
+    }
+
+    /// ln Z by an annealing from the marginals of the data for which it is asked first.
+    fn annealed_log_z(&self, data: &Data<T>, seed: u64) -> Option<f64> {
+        *self.annealed.get_or_init(|| annealed_log_z(self.machine, data, seed).ok())
     }
 }
 
@@ -113,8 +136,11 @@ impl Quality {
             let f = machine.free_energy(data.states())?;
             quality.free_energy = Some(mean(&f, data.wts()));
             quality.pseudo_likelihood = pseudo_likelihood(machine, data, &f, seed)?;
-            if quality.score().is_none() && !conditional {
-                quality.estimate = annealed_likelihood(machine, data, &f, seed);
+            let wanted = quality.log_likelihood.is_none()
+                && (quality.pseudo_likelihood.is_none() || scored.anneals);
+            if wanted && !conditional {
+                let log_z = scored.annealed_log_z(data, seed);
+                quality.estimate = log_z.map(|z| likelihood_with(z, data, &f));
             }
         }
         if let (None, Some(seconds), false) = (quality.score(), patience.seconds(), conditional) {
@@ -150,7 +176,12 @@ pub(super) fn annealed_likelihood<T: Real>(
     seed: u64,
 ) -> Option<f64> {
     let z = annealed_log_z(machine, data, seed).ok()?;
-    Some(data.mean_offset() - mean(free_energy, data.wts()) - z)
+    Some(likelihood_with(z, data, free_energy))
+}
+
+/// Mean log-likelihood of rows from their free energies and ln Z.
+fn likelihood_with<T: Real>(log_z: f64, data: &Data<T>, free_energy: &[f64]) -> f64 {
+    data.mean_offset() - mean(free_energy, data.wts()) - log_z
 }
 
 /// ln Z by a short annealing from the marginals of the data.

@@ -1,7 +1,7 @@
 //! The length and the rate of a run, by cross-validation.
 
-use super::defaults::has_only_bits;
 use super::evaluate::{CHAINS, CHEAP, STEPS};
+use super::init::has_only_bits;
 use super::mixing::MOMENTS;
 use super::{Control, Data, Event, Observer, StopReason, TrainPlan, Trainer};
 use crate::estimate::Estimator;

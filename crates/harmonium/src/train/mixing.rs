@@ -2,7 +2,7 @@
 
 use super::defaults::FEW_ROWS;
 use super::evaluate::Patience;
-use super::init::only_bits;
+use super::init::has_only_bits;
 use super::plan::{EXACT_UPDATES, default_batch};
 use super::{Evaluated, Event, Trainer};
 use crate::estimate::{Estimator, Setup};
@@ -74,7 +74,7 @@ impl<T: Real> Trainer<'_, T> {
     /// the chains do not mix. Only persistent chains whose sweeps are unset are replaced, and never those of bits.
     pub(super) fn check_mixing(&mut self, e: &Evaluated) -> Result<Option<Event>> {
         let open = matches!(self.plan.estimator, Estimator::Pcd { sweeps: None, .. });
-        if !open || self.hooks.has_estimator() || only_bits(&self.machine) {
+        if !open || self.hooks.has_estimator() || has_only_bits(&self.machine) {
             return Ok(None);
         }
         // Evaluations enumerate only where that is fast.

@@ -1,6 +1,6 @@
 //! Validates settings and fills in what depends on the machine and the data.
 
-use super::init::{is_blank, only_bits};
+use super::init::{has_only_bits, is_blank};
 use super::{Coordinates, Data, Init, Optimiser, Regulariser, Schedule, TrainParams};
 use crate::estimate::{Averaging, Estimator, Steps};
 use crate::{Error, Machine, Real, Result};
@@ -81,9 +81,9 @@ impl TrainParams {
             }
             (Some(u), None) => u,
             (None, Some(e)) => (e * rows as f64 / batch as f64).ceil() as u64,
-            (None, None) => default_updates(rows, batch, full, only_bits(machine)),
+            (None, None) => default_updates(rows, batch, full, has_only_bits(machine)),
         };
-        let bits = only_bits(machine);
+        let bits = has_only_bits(machine);
         let form =
             self.form.unwrap_or(if bits { Coordinates::Centred } else { Coordinates::Standardised });
         let optimiser = self.optimiser.unwrap_or_else(|| default_optimiser(&estimator, bits));
@@ -201,7 +201,7 @@ impl TrainPlan {
 
     /// The default rate of a run of this length.
     pub(super) fn default_rate<T: Real>(&self, machine: &Machine<T>) -> f64 {
-        default_rate(only_bits(machine), self.form, self.optimiser, &self.estimator, self.updates)
+        default_rate(has_only_bits(machine), self.form, self.optimiser, &self.estimator, self.updates)
     }
 
     /// The settings with all defaults written out.

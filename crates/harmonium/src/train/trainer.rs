@@ -1,6 +1,6 @@
 //! The loop: updates, evaluations, events.
 
-use super::evaluate::{Patience, Quality, Scored, annealed_likelihood, sample_rows};
+use super::evaluate::{FEW_WEIGHTS, Patience, Quality, Scored, annealed_likelihood, sample_rows};
 use super::mixing::LikelihoodRange;
 use super::optimise::Stepper;
 use super::watch::{Best, Finding, Slack};
@@ -26,9 +26,6 @@ const LOST: f64 = 1.0;
 
 /// Fraction of the planned rate at which a run whose chains lose modes ends.
 const SLOWEST: f64 = 0.02;
-
-/// Largest number of weights for which the model is annealed at some evaluations.
-const FEW_WEIGHTS: usize = 50_000;
 
 /// Updates undone in a row after which a run gives up.
 const GIVE_UP: u32 = 30;
@@ -94,7 +91,10 @@ impl<'d, T: Real> Trainer<'d, T> {
     ) -> Result<Self> {
         data.check(&machine)?;
         let white = White::new(&machine, data)?;
-        let data = white.as_ref().map_or(Cow::Borrowed(data), |w| Cow::Owned(w.data(data)));
+        let data = match &white {
+            Some(white) => Cow::Owned(white.training_data(data)),
+            None => Cow::Borrowed(data),
+        };
         match (plan.init, &white) {
             (Init::Keep, Some(white)) => machine = white.machine_of_z(&machine)?,
             (Init::Keep, None) => {}
@@ -429,7 +429,7 @@ impl<'d, T: Real> Trainer<'d, T> {
         let machine = self.averaged_inside();
         let (rows, seed) = (self.plan.evaluate_rows, self.plan.seed);
         let patience = self.patience(self.update);
-        let scored = Scored::new(&machine);
+        let scored = Scored::new(&machine, &self.plan.estimator);
         let train = Quality::new(&scored, &sample_rows(&self.data, rows), seed, patience)?;
         let valid = match &self.valid {
             Some(v) => Some(Quality::new(&scored, &sample_rows(v, rows), seed, patience)?),

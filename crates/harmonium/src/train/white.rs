@@ -3,18 +3,30 @@
 use super::Data;
 use super::em::moments_with_gaps;
 use crate::machine::{Cholesky, Linear};
-use crate::{Batch, Bits, Machine, Real, Result, Role};
+use crate::sample::purpose;
+use crate::{Batch, Bits, Key, Machine, Real, Result, Role};
+use harmonium_kernels::Stream;
 use ndarray::{Array1, Array2, ArrayView1, Axis};
+use rand_distr::{Distribution, StandardNormal};
 
 /// Most coupled units that are whitened: the factorisation must not cost more than an update.
 const MANY: usize = 1000;
 
 /// Changes of coordinates $z = L^\top x$ with $LL^\top = S^{-1}$, S being the covariance of the data, for every visible
 /// Gaussian layer with lateral couplings.
+///
+/// Where columns depend on each other linearly, as a total on its parts, no precision is large enough for them: the
+/// likelihood has no maximum, and single precision soon cannot hold the machine. Their training rows get noise of
+/// variance 1/[`ROOM`] in z, which bounds it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct White {
     maps: Vec<Linear>,
+    /// The layers whose training rows get noise.
+    noisy: Vec<usize>,
 }
+
+/// By how much the precision of dependent columns may grow before rounding it could make it indefinite.
+const ROOM: f64 = 100.0;
 
 impl White {
     /// The coordinates for data, or `None` where none apply: entries are missing, couplings are masked, or nothing is
@@ -27,20 +39,41 @@ impl White {
             let wanted = layer.kind().is_normal() && machine.has_lateral(*l);
             wanted && complete && layer.len() <= MANY && machine.couplings().iter().all(free)
         };
-        let mut maps = Vec::new();
+        let (mut maps, mut noisy) = (Vec::new(), Vec::new());
         for l in machine.with_role(Role::Visible).filter(coupled) {
             let Batch::Reals(x) = data.states().layer(l)? else { continue };
             let x = x.mapv(Real::f64);
-            if let Some(normal) = Normal::new(&x, data.wts(), None) {
-                maps.push(Linear::new(l, normal.factor));
+            let Some(mut normal) = Normal::new(&x, data.wts(), None) else { continue };
+            if !normal.explains_all_directions(&x, data.wts()) {
+                let Some(roomy) = Normal::with_room(&x, data.wts(), None, ROOM) else { continue };
+                normal = roomy;
+                noisy.push(l);
             }
+            maps.push(Linear::new(l, normal.factor));
         }
-        Ok((!maps.is_empty()).then_some(Self { maps }))
+        Ok((!maps.is_empty()).then_some(Self { maps, noisy }))
     }
 
     /// $\sum\ln\det L$: log-densities in x minus those in z.
     pub(super) fn log_det(&self) -> f64 {
         self.maps.iter().map(Linear::log_det).sum()
+    }
+
+    /// Rows to train on: [`data`](Self::data) with noise where columns depend on each other.
+    pub(super) fn training_data<T: Real>(&self, data: &Data<T>) -> Data<T> {
+        let mut states = self.data(data).states().clone();
+        for &l in &self.noisy {
+            let Some(Batch::Reals(mut z)) = states.take(l) else { continue };
+            let mut rng =
+                Stream::new(Key { seed: 0, purpose: purpose::INIT, block: l as u32, sweep: 0 });
+            let sd = ROOM.recip().sqrt();
+            z.mapv_inplace(|z| {
+                let e: f64 = StandardNormal.sample(&mut rng);
+                z + T::of(sd * e)
+            });
+            states.set(l, Batch::Reals(z));
+        }
+        data.with_states(states, self.log_det())
     }
 
     pub(super) fn data<T: Real>(&self, data: &Data<T>) -> Data<T> {
@@ -75,25 +108,43 @@ impl Normal {
     /// the amount that cross-validation selects, because few rows determine directions of small variance poorly. `None`
     /// if no positive definite covariance is found.
     pub(super) fn new(x: &Array2<f64>, wts: Option<&[f64]>, known: Option<&Bits>) -> Option<Self> {
+        Self::with_room(x, wts, known, 1.0)
+    }
+
+    /// The same with a precision that can grow by this factor in any direction before rounding matters.
+    fn with_room(x: &Array2<f64>, wts: Option<&[f64]>, known: Option<&Bits>, room: f64) -> Option<Self> {
         let rows = WeightedRows::new(x, wts, known);
         let enough = x.nrows() >= PLENTY * x.ncols() || x.nrows() < 2 * FOLDS || x.ncols() < 2;
         let best = if enough { SHRINKAGES[0] } else { rows.best_shrinkage() };
         let moments = Moments::new(&rows, |_| true);
         // Dependent columns, or inconsistent correlations due to gaps, may need more.
-        let survives = |n: &Self| n.survives_rounding();
+        let survives = |n: &Self| n.survives_rounding(room);
         SHRINKAGES.into_iter().filter(|&s| s >= best).filter_map(|s| moments.normal(s)).find(survives)
     }
 
-    /// Whether the inverse covariance stays positive definite when it is rounded to single precision.
-    fn survives_rounding(&self) -> bool {
+    /// Whether the inverse covariance stays positive definite when it is rounded to single precision, with errors this
+    /// many times as large.
+    fn survives_rounding(&self, times: f64) -> bool {
         let lower = self.factor.lower();
         let mut p = lower.dot(&lower.t());
         let n = p.nrows();
         let scale = p.diag().mapv(f64::sqrt);
         p.indexed_iter_mut().for_each(|((i, j), p)| *p /= scale[i] * scale[j]);
         // Errors of all entries together change an eigenvalue by at most this much.
-        p.diag_mut().mapv_inplace(|d| d - n as f64 * f64::from(f32::EPSILON));
+        p.diag_mut().mapv_inplace(|d| d - times * n as f64 * f64::from(f32::EPSILON));
         Cholesky::new(&p).is_some()
+    }
+
+    /// Whether the rows have in every direction a variance that is no less than 1/[`ROOM`] of this distribution's.
+    fn explains_all_directions(&self, x: &Array2<f64>, wts: Option<&[f64]>) -> bool {
+        let z = x.dot(self.factor.lower());
+        let rows = WeightedRows::new(&z, wts, None);
+        let Moments { scale, correlation, .. } = Moments::new(&rows, |_| true);
+        let covariance = Array2::from_shape_fn(correlation.dim(), |(i, j)| {
+            let c = correlation[[i, j]] * scale[i] * scale[j];
+            if i == j { c - ROOM.recip() } else { c }
+        });
+        Cholesky::new(&covariance).is_some()
     }
 
     /// ln p of a row, up to a constant.
