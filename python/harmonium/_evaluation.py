@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from . import _core, _inputs, _settings
 from ._parts import Floats, Parts
-from ._results import Diagnosis, LogLikelihood, LogZ
+from ._results import Diagnosis, LogLikelihood, LogZ, among
 from ._threads import resolve
 
 
@@ -41,14 +41,16 @@ class Evaluating(Parts):
     def free_energy(self, X: Any, *, temperature: float = 1.0, threads: int | None = None) -> Floats:
         """F(v) of each row, with ``p(v) = exp(-F(v)) / Z``; the same formula where values between 0 and 1 stand for bits.
 
-        Entries that are missing (NaN or masked) are summed over.
+        Entries that are missing (NaN or masked) are summed over. A row of a frame with a category or a count that no training row
+        had has infinite free energy.
 
         >>> import harmonium as hm
         >>> hm.Machine.rbm(2, 1).free_energy([[0, 0], [0, 1]]).round(4)  # -ln 2: the hidden unit has two states
         array([-0.6931, -0.6931])
         """
+        X, _, here = _inputs.possible(self, X, "X")
         rows = _inputs.rows(self, X, "X", missing=True, soft=True)
-        return self._core.free_energy(rows, 1.0 / temperature, resolve(threads))
+        return among(here, self._core.free_energy(rows, 1.0 / temperature, resolve(threads)), np.inf)
 
     def transform(
         self, X: Any, *, inputs: bool = False, seed: int = 0, threads: int | None = None
@@ -124,19 +126,21 @@ class Evaluating(Parts):
 
         Rows with missing entries (NaN or masked) count with ln p of what is known of them. Of a conditional machine it is
         ln p(v | condition): ``X`` has the condition beside the visible units, and ln Z is found for every condition.
-        ``log_z`` saves the estimate of ln Z where it is known already.
+        ``log_z`` saves the estimate of ln Z where it is known already. A row of a frame with a category or a count that no
+        training row had has probability 0: ``.rows`` says so, ``.impossible_rows`` counts them, and the mean is that of the others.
 
         >>> import harmonium as hm
         >>> hm.Machine.rbm(2, 1).log_likelihood([[0, 1]]).verdict
         'exact'
         """
+        X, sample_weight, here = _inputs.possible(self, X, "X", sample_weight)
         rows = _inputs.rows(self, X, "X", missing=True, weights=sample_weight)
         with _settings.explained():
             found = _core.log_likelihood(
                 self._core, rows, None if log_z is None else log_z._found, self._details.get("floor"),
                 _effort(std_err, chains, seed, effort), _settings.seconds(time_budget), resolve(threads),
             )  # fmt: skip
-        return LogLikelihood._of(found)
+        return LogLikelihood._of(found, here)
 
     def pseudo_log_likelihood(self, X: Any, *, threads: int | None = None) -> Floats:
         """Sum over units of ln p(unit | all other units), exactly, of each row.
@@ -148,9 +152,12 @@ class Evaluating(Parts):
     def log_probability(self, X: Any, *, seconds: float = 600.0, threads: int | None = None) -> Floats:
         """ln p(v) of each row by enumeration; refused where that takes longer than ``seconds``.
 
-        Missing entries (NaN or masked) are summed over.
+        Missing entries (NaN or masked) are summed over. A row of a frame with a category or a count that no training row had
+        has probability 0.
         """
-        return self._core.log_probability(_inputs.rows(self, X, "X", missing=True), seconds, resolve(threads))
+        X, _, here = _inputs.possible(self, X, "X")
+        found = self._core.log_probability(_inputs.rows(self, X, "X", missing=True), seconds, resolve(threads))
+        return among(here, found, -np.inf)
 
     def moments(self, *, seconds: float = 600.0, threads: int | None = None) -> Moments:
         """ln Z, the mean of every unit and of every pair of coupled units, by enumeration."""

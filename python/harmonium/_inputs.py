@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core, _frames
-from ._table import Table, is_frame, table
+from ._table import Table, is_frame, typed
 
 if TYPE_CHECKING:
     from ._parts import Parts
@@ -79,18 +79,50 @@ def _in_units(
     return [z], np.asarray(slopes)
 
 
+def possible(machine: Parts, data: Any, name: str, weights: Any = None) -> tuple[Any, Any, Known | None]:
+    """The rows of a frame that a machine with a schema gives a probability, their weights, and which rows these are.
+
+    A row with a category or a count that no training row had is impossible. Other data come back as they are, with ``None``.
+    """
+    if not is_frame(data) or machine.schema is None:
+        return data, weights, None
+    rows = _table(machine, data, name, unseen=True)
+    here = np.ones(len(rows), dtype=bool)
+    here[list(rows.impossible)] = False
+    if "condition" in (layer.role for layer in machine.layers.values()):
+        layers = []
+    else:
+        layers = [x for x in machine.visible if x != "y" or len(machine.visible) == len(rows.blocks)]
+    for layer, (kind, block), known in zip(layers, rows.groups(), rows.known):
+        states = machine._core.states(machine._place(layer))
+        if kind == "count" and states is not None:
+            beyond = block >= states if known is None else (block >= states) & known
+            here &= ~beyond.any(axis=1)
+    if here.all():
+        return rows, weights, None
+    if not here.any():
+        raise ValueError(f"{name}: every row has a category or a count that no training row had")
+    return rows.select(here), None if weights is None else np.asarray(weights)[here], here
+
+
+def _table(machine: Parts, frame: Any, name: str, *, unseen: bool = False) -> Table:
+    """The columns of a frame that a machine with a schema knows."""
+    schema = machine.schema
+    assert schema is not None
+    frame = _frames.eager(frame)
+    present = _frames.names(frame)
+    for column in schema.columns:
+        if column.kind not in ("label", "ignore") and column.name not in present:
+            raise ValueError(f"{name}: the column {column.name!r} is missing")
+    known = [c for c in schema.columns if c.name in present and c.kind != "ignore"]
+    part = type(schema)(tuple(known), schema.shape)
+    return typed(_frames.select(frame, [c.name for c in known]), schema=part, name=name, unseen=unseen)
+
+
 def _typed(machine: Parts, data: Any, name: str, wanted: list[str], weights: Any) -> tuple[Any, Any]:
     """The columns of a table by layer, and its weights; frames become tables if the machine was built for one."""
-    schema = machine.schema
-    if is_frame(data) and schema is not None:
-        data = _frames.eager(data)
-        present = _frames.names(data)
-        for column in schema.columns:
-            if column.kind not in ("label", "ignore") and column.name not in present:
-                raise ValueError(f"{name}: the column {column.name!r} is missing")
-        known = [c for c in schema.columns if c.name in present and c.kind != "ignore"]
-        part = type(schema)(tuple(known), schema.shape)
-        data = table(_frames.select(data, [c.name for c in known]), schema=part, name=name)
+    if is_frame(data) and machine.schema is not None:
+        data = _table(machine, data, name)
     if not isinstance(data, Table):
         return data, weights
     if weights is None and data.weights is not None:

@@ -169,7 +169,7 @@ class Learning(Parts):
         )  # fmt: skip
         missing = missing or isinstance(X, Table) or is_frame(X)
         rows = _inputs.rows(self, X, "X", missing=missing, weights=sample_weight, soft=True)
-        held_out = None if valid is None else _inputs.rows(self, valid, "valid", missing=missing, soft=True)
+        held_out = self._held_out(valid, missing)
         watch = _Watch(self._of, callback, callback_every, progress, checkpoint, checkpoint_every)
         custom = _custom.parts(self, given, on_gradient)
         return self._run(
@@ -217,12 +217,19 @@ class Learning(Parts):
             save_to = path if save_to is None else save_to
         missing = missing or isinstance(X, Table) or is_frame(X)
         rows = _inputs.rows(self, X, "X", missing=missing, weights=sample_weight, soft=True)
-        held_out = None if valid is None else _inputs.rows(self, valid, "valid", missing=missing, soft=True)
+        held_out = self._held_out(valid, missing)
         watch = _Watch(self._of, callback, callback_every, progress, save_to, checkpoint_every)
         return self._run(
             rows, held_out, checkpoint.settings, _custom.parts(self, given, on_gradient), checkpoint, watch,
             _settings.seconds(time_budget), threads,
         )  # fmt: skip
+
+    def _held_out(self, valid: Any, missing: bool) -> _core.Rows | None:
+        """Validation rows, without those that the machine gives probability 0."""
+        if valid is None:
+            return None
+        valid, _, _ = _inputs.possible(self, valid, "valid")
+        return _inputs.rows(self, valid, "valid", missing=missing, soft=True)
 
     def _run(
         self,

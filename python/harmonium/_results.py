@@ -24,6 +24,15 @@ def html_table(title: str, rows: Iterable[tuple[str, Any]]) -> str:
     return f"<div><b>{html.escape(title)}</b><table>{cells}</table></div>"
 
 
+def among(here: npt.NDArray[np.bool_] | None, found: npt.NDArray[np.float64], other: float) -> npt.NDArray[np.float64]:
+    """Numbers of some rows among all of them, with ``other`` for the rest."""
+    if here is None:
+        return found
+    out = np.full((len(here), *found.shape[1:]), other)
+    out[here] = found
+    return out
+
+
 @dataclass(frozen=True)
 class LogZ:
     """ln Z: the best estimate, its 95 % interval, and whether the interval is reliable.
@@ -80,16 +89,22 @@ class LogLikelihood:
     #: ``mean`` minus ``floor``, and its standard error from the finite data.
     gain: float | None = None
     gain_err: float | None = field(default=None, repr=False)
+    #: Number of rows with a category or a count that no training row had: their ln p is -inf, and the mean is that of the others.
+    impossible_rows: int = 0
 
     @classmethod
-    def _of(cls, found: _core.LogLikelihood) -> LogLikelihood:
+    def _of(cls, found: _core.LogLikelihood, here: npt.NDArray[np.bool_] | None = None) -> LogLikelihood:
+        """``here`` says which rows were scored, where others are impossible."""
         if found.is_bad_model:
             warnings.warn(f"this model must not be used: {found.verdict} ({found.reasons[0]})", RuntimeWarning, stacklevel=3)
         z = found.log_z
         floor, gain, gain_err = found.gain or (None, None, None)
+        impossible = 0 if here is None else int((~here).sum())
+        remark = _core.impossible_remark(impossible)
         return cls(
-            found.mean, *found.interval, found.verdict, found.reasons, found.rows, found.sampling_err,
-            None if z is None else LogZ._of(z), found.intervals, floor, gain, gain_err,
+            found.mean, *found.interval, found.verdict, found.reasons + ([] if remark is None else [remark]),
+            among(here, found.rows, -np.inf), found.sampling_err, None if z is None else LogZ._of(z),
+            among(here, found.intervals, -np.inf), floor, gain, gain_err, impossible,
         )  # fmt: skip
 
     def __float__(self) -> float:

@@ -133,6 +133,8 @@ class Table:
     _rows: int = field(default=0, repr=False)
     #: The column types of the original frame, for converting back.
     types: _frames.TypeInfo | None = field(default=None, repr=False)
+    #: Rows with a category that its column does not have, where that is no error.
+    impossible: tuple[int, ...] = field(default=(), repr=False)
 
     @classmethod
     def _of(cls, found: _core.Table) -> Table:
@@ -146,6 +148,7 @@ class Table:
             None if labels is None else np.array(labels[1], dtype=np.int64),
             None if weights is None else np.array(weights),
             len(found),
+            impossible=tuple(found.impossible()),
         )
 
     def __len__(self) -> int:
@@ -245,6 +248,20 @@ def table(
     >>> hm.table(frame).schema.columns[0].categories
     ('no', 'yes')
     """
+    return typed(frame, schema=schema, label=label, binarize=binarize, seed=seed, name=name)
+
+
+def typed(
+    frame: Any,
+    *,
+    schema: SchemaLike | None = None,
+    label: str | None = None,
+    binarize: float | str | None = None,
+    seed: int = 0,
+    name: str = "frame",
+    unseen: bool = False,
+) -> Table:
+    """As :func:`table`; with ``unseen``, a category that its column does not have makes its row impossible, and is no error."""
     if not is_frame(frame):
         raise TypeError(f"{name}: expected a frame of pandas, polars or Arrow, got {type(frame).__name__}")
     frame = _frames.eager(frame)
@@ -253,7 +270,7 @@ def table(
     except (TypeError, ValueError) as e:
         raise type(e)(f"{name}: {e}") from None
     given = _given(found, _kinds(schema, label), label)
-    made = Table._of(_core.read_columns(given, name, _known(schema, label, binarize), seed))
+    made = Table._of(_core.read_columns(given, name, _known(schema, label, binarize), seed, unseen))
     return replace(made, types=_frames.types_of(frame, found))
 
 

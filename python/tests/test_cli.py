@@ -170,6 +170,27 @@ def test_rows_with_gaps_are_evaluated_the_same(tmp_path):
     assert np.array_equal(drawn[~np.isnan(values)], values[~np.isnan(values)])
 
 
+def test_values_that_training_did_not_have_are_no_error(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(4)
+    train = pandas.DataFrame({"grade": rng.choice(["good", "fair", "poor"], 120), "visits": rng.integers(0, 3, 120)})
+    test = pandas.DataFrame({"grade": ["good", "awful", "fair", "poor"], "visits": [1, 1, 2, 99]})
+    train.to_csv(tmp_path / "train.csv", index=False)
+    test.to_csv(tmp_path / "test.csv", index=False)
+    cli("train", "train.csv", "--split", 0, "--updates", 20, "--seed", 0, "-o", "run", "-q", cwd=tmp_path)
+    machine = hm.load(tmp_path / "run")
+    theirs = json.loads(cli("evaluate", "run", "test.csv", "--quick", "--json", cwd=tmp_path))
+    found = machine.log_likelihood(test)
+    assert theirs["impossible_rows"] == found.impossible_rows == 2
+    assert theirs["log_likelihood"]["mean"] == found.mean == found.rows[[0, 2]].mean()
+    assert theirs["reasons"] == found.reasons
+    assert list(found.rows[[1, 3]]) == [-np.inf, -np.inf] and np.isfinite(found.rows[[0, 2]]).all()
+    assert list(np.isinf(machine.free_energy(test))) == list(np.isinf(machine.log_probability(test))) == [False, True, False, True]
+    # Of validation rows as well.
+    trained = hm.build(train, seed=0)
+    trained.train(train, valid=test, updates=20, seed=0)
+
+
 def test_a_run_of_the_command_line_is_resumed(tmp_path):
     common = ["--hidden", 8, "--estimator", "pcd", "--seed", 2, "-q"]
     cli("train", "digits", *common, "--updates", 40, "-o", "run", cwd=tmp_path)

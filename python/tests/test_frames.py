@@ -191,5 +191,9 @@ def test_new_rows_are_read_as_the_machine_has_them():
     # Other rows have other levels, or none of them as a type: names decide.
     plain = frame.assign(size=frame["size"].astype(str), grade=frame["grade"].astype(int))
     assert np.allclose(machine.free_energy(plain), machine.free_energy(frame))
-    with pytest.raises(ValueError, match="'zip'|zip"):
-        machine.free_energy(frame.assign(zip="4711"))
+    other = frame.assign(zip="4711")
+    with pytest.raises(ValueError, match="zip"):
+        machine.transform(other)
+    # No row is left that has a probability.
+    with pytest.raises(ValueError, match="every row"):
+        machine.free_energy(other)

@@ -32,7 +32,10 @@ fn training_makes_a_run_that_everything_else_can_use() {
     };
     assert_eq!(sorted(&e["log_z"]), "ess lower method std_err upper value");
     assert_eq!(sorted(&e["log_likelihood"]), "lower mean upper");
-    assert_eq!(sorted(&e), "data gain independent log_likelihood log_z reasons rows seconds verdict");
+    assert_eq!(
+        sorted(&e),
+        "data gain impossible_rows independent log_likelihood log_z reasons rows seconds verdict"
+    );
     assert_eq!(e["verdict"], "exact");
     assert!(e["reasons"].is_array());
     // 14 images are equally likely: no machine can do better than −ln 14.

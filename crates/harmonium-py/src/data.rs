@@ -74,6 +74,11 @@ impl Table {
         Some((labels.column, labels.codes.iter().map(code).collect()))
     }
 
+    /// Rows with a category that its column does not have, where that is no error.
+    fn impossible(&self) -> Vec<usize> {
+        self.table.impossible().to_vec()
+    }
+
     /// How much every row counts.
     fn weights(&self) -> Option<Vec<f64>> {
         self.table.weights().map(<[f64]>::to_vec)
@@ -156,7 +161,14 @@ pub(crate) fn load_data(
 /// Name, kind where it is known, words where there are some, and values: places of words or numbers, NaN for missing ones.
 type GivenColumn<'py> = (String, Option<String>, Option<Vec<String>>, PyReadonlyArray1<'py, f64>);
 
-/// The table of columns in memory; `place` names it in messages.
+/// A remark on the number of rows that an average leaves out because they have probability 0.
+#[pyfunction]
+pub(crate) fn impossible_remark(rows: usize) -> Option<String> {
+    harmonium_table::impossible_remark(rows)
+}
+
+/// The table of columns in memory; `place` names it in messages. With `unseen`, a category that its column does not have
+/// makes its row impossible, and is no error.
 #[pyfunction]
 pub(crate) fn read_columns(
     py: Python<'_>,
@@ -164,8 +176,9 @@ pub(crate) fn read_columns(
     place: &str,
     known: Known<'_>,
     seed: u64,
+    unseen: bool,
 ) -> PyResult<Table> {
-    let options = options(&known, seed, None, None, None, 1)?;
+    let options = ReadOptions { unseen, ..options(&known, seed, None, None, None, 1)? };
     let given = |(name, kind, levels, values): GivenColumn<'_>| {
         let kind = kind.map(|k| k.parse().map_err(|e: String| value("kind", e))).transpose()?;
         Ok(Given { name, kind, levels: levels.map(Into::into), values: values.as_array().to_vec() })

@@ -38,6 +38,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(machine::kinds, m)?)?;
     m.add_function(wrap_pyfunction!(data::load_data, m)?)?;
     m.add_function(wrap_pyfunction!(data::read_columns, m)?)?;
+    m.add_function(wrap_pyfunction!(data::impossible_remark, m)?)?;
     m.add_function(wrap_pyfunction!(schema::pack_schema, m)?)?;
     m.add_function(wrap_pyfunction!(schema::unpack_schema, m)?)?;
     m.add_function(wrap_pyfunction!(schema::schema_toml, m)?)?;

@@ -154,6 +154,11 @@ impl Machine {
         Ok(self.kind(layer)?.params().to_vec())
     }
 
+    /// Number of states of the units of a layer, where it is finite.
+    fn states(&self, layer: usize) -> PyResult<Option<u32>> {
+        Ok(self.kind(layer)?.states())
+    }
+
     /// The weights of a coupling, for `numpy.asarray`.
     fn weights(&self, coupling: usize) -> PyResult<View> {
         self.check_coupling(coupling)?;

@@ -74,6 +74,18 @@ pub(crate) fn unit_kind(group: &hd::Group, seen: &[Histogram], counts: CountUnit
     }
 }
 
+/// A remark on the number of rows that an average leaves out because they are [`impossible`](Layout::impossible).
+pub fn impossible_remark(rows: usize) -> Option<String> {
+    let rows = match rows {
+        0 => return None,
+        1 => "1 row has".to_owned(),
+        n => format!("{n} rows have"),
+    };
+    Some(format!(
+        "{rows} a category or a count that no training row had: probability 0, left out of the mean"
+    ))
+}
+
 impl Layout {
     /// The layout of a machine whose visible layers are the blocks of `schema` in order, with the labels
     /// in a layer `y` if there is one.

@@ -3,12 +3,13 @@
 use crate::args::Common;
 use crate::data::DataArgs;
 use crate::error::{Failure, Result};
-use crate::evaluation::{Effort, TableStates, impossible_words, log_z};
+use crate::evaluation::{Effort, TableStates, log_z};
 use crate::model::Model;
 use crate::output::{put, put_bytes, say};
 use crate::run;
 use clap::Args;
 use harmonium::partition::Verdict;
+use harmonium_table::impossible_remark;
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -157,7 +158,7 @@ impl ScoreArgs {
             None => put_bytes(csv.as_bytes())?,
         }
         if !common.quiet {
-            let impossible = impossible_words(these.impossible.len());
+            let impossible = impossible_remark(these.impossible.len());
             these.remark.iter().chain(&f.remark).chain(&impossible).for_each(|remark| say!("{remark}"));
             if let Some(z) = &z {
                 match z.verdict {

@@ -7,7 +7,7 @@ pub(crate) use records::Records;
 use crate::args::Common;
 use crate::error::{Failure, Result};
 use crate::model::Model;
-use crate::output::{counted, duration, grouped, is_live, say};
+use crate::output::{duration, grouped, is_live, say};
 use harmonium::evaluate::{Estimate, FreeEnergies, LogZParams};
 use harmonium::exact::whole_rows;
 use harmonium::partition::{Progress, Verdict};
@@ -15,7 +15,7 @@ use harmonium::tasks;
 use harmonium::train::{Data, Floor};
 use harmonium::{Bits, Machine, Role, States};
 use harmonium_data::Table;
-use harmonium_table::Layout;
+use harmonium_table::{Layout, impossible_remark};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -189,16 +189,6 @@ pub(crate) fn possible_rows<'t>(
     }
 }
 
-/// A remark on the number of rows that are left out.
-pub(crate) fn impossible_words(rows: usize) -> Option<String> {
-    let what = counted(rows, "row has", "rows have");
-    (rows > 0).then(|| {
-        format!(
-            "{what} a category or a count that no training row had: probability 0, left out of the mean"
-        )
-    })
-}
-
 /// Rows of a table as states of a machine.
 pub(crate) struct TableStates<'a> {
     /// The machine, with the class among the hidden units where the rows have none.
@@ -333,7 +323,7 @@ impl<'a> TableStates<'a> {
         let start = Instant::now();
         let mut found = self.likelihood(effort, common, heard)?;
         found.log_likelihood.reasons.extend(self.remark);
-        found.log_likelihood.reasons.extend(impossible_words(self.impossible.len()));
+        found.log_likelihood.reasons.extend(impossible_remark(self.impossible.len()));
         let impossible = self.impossible.len();
         Ok(Evaluation { found, name: name.into(), impossible, seconds: start.elapsed().as_secs_f64() })
     }

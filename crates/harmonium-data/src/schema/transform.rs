@@ -41,6 +41,16 @@ pub enum Curve {
 }
 
 impl Curve {
+    /// Whether the map is a straight line to the left, and to the right, of everything.
+    fn straight_ends(self) -> (bool, bool) {
+        match self {
+            Self::Linear => (true, true),
+            Self::Log { .. } => (true, false),
+            Self::Mirrored { .. } => (false, true),
+            Self::Asinh { .. } => (false, false),
+        }
+    }
+
     fn forward(self, x: f64) -> f64 {
         match self {
             Self::Linear => x,
@@ -82,6 +92,10 @@ impl Curve {
 ///
 /// It is defined and strictly increasing on all reals, so that it applies to values outside of the training range too. A
 /// density of z becomes one of x by the slope: $\ln p(x) = \ln p(z) + \ln(dz/dx)$.
+///
+/// Where a straight end of the curve leaves the range of the training values by more than a standard deviation, z grows with
+/// the logarithm of the distance instead: no finite number of rows shows that there are no values farther out, and under a
+/// straight map a single one of them, fifty standard deviations away, would decide the mean likelihood of thousands of rows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Transform {
     /// The shape.
@@ -90,11 +104,19 @@ pub struct Transform {
     pub centre: f64,
     /// The scale s of u, positive.
     pub scale: f64,
+    /// The least and the largest $(u - c)/s$ that is z; beyond them z grows logarithmically.
+    pub range: (f64, f64),
 }
+
+/// Standard deviations by which straight ends go on beyond the training values.
+const MARGIN: f64 = 1.0;
+
+/// No ends.
+const EVERYWHERE: (f64, f64) = (f64::NEG_INFINITY, f64::INFINITY);
 
 impl Transform {
     /// Leaves every number as it is.
-    pub const IDENTITY: Self = Self { curve: Curve::Linear, centre: 0.0, scale: 1.0 };
+    pub const IDENTITY: Self = Self { curve: Curve::Linear, centre: 0.0, scale: 1.0, range: EVERYWHERE };
 
     /// The linear map to mean 0 and variance 1. Values that are not finite are ignored.
     pub fn straight(values: impl IntoIterator<Item = f64>) -> Self {
@@ -141,7 +163,15 @@ impl Transform {
         let centre = centre * largest;
         // The rounding error of a constant is no spread.
         let is_constant = !(spread > 1e-12 * centre.abs() && spread > f64::MIN_POSITIVE);
-        Self { curve, centre, scale: if is_constant { 1.0 } else { spread } }
+        if is_constant {
+            return Self { curve, centre, scale: 1.0, range: EVERYWHERE };
+        }
+        let all = Self { curve, centre, scale: spread, range: EVERYWHERE };
+        let z = || x.iter().map(|&x| all.forward(x));
+        let (left, right) = curve.straight_ends();
+        let low = if left { z().fold(f64::INFINITY, f64::min) - MARGIN } else { EVERYWHERE.0 };
+        let high = if right { z().fold(f64::NEG_INFINITY, f64::max) + MARGIN } else { EVERYWHERE.1 };
+        Self { range: (low, high), ..all }
     }
 
     /// Of the values, if z is standard normal.
@@ -151,17 +181,31 @@ impl Transform {
 
     /// z of x.
     pub fn forward(&self, x: f64) -> f64 {
-        (self.curve.forward(x) - self.centre) / self.scale
+        let z = (self.curve.forward(x) - self.centre) / self.scale;
+        let (low, high) = self.range;
+        match z {
+            _ if z < low => low - (low - z).ln_1p(),
+            _ if z > high => high + (z - high).ln_1p(),
+            _ => z,
+        }
     }
 
     /// x of z.
     pub fn inverse(&self, z: f64) -> f64 {
+        let (low, high) = self.range;
+        let z = match z {
+            _ if z < low => low - (low - z).exp_m1(),
+            _ if z > high => high + (z - high).exp_m1(),
+            _ => z,
+        };
         self.curve.inverse(self.centre + self.scale * z)
     }
 
     /// $\ln(dz/dx)$ at x: the Jacobian term of a log-density.
     pub fn log_slope(&self, x: f64) -> f64 {
-        self.curve.log_slope(x) - self.scale.ln()
+        let z = (self.curve.forward(x) - self.centre) / self.scale;
+        let beyond = (self.range.0 - z).max(z - self.range.1).max(0.0);
+        self.curve.log_slope(x) - self.scale.ln() - beyond.ln_1p()
     }
 
     /// The name of the curve, unless it is linear.
@@ -207,7 +251,8 @@ fn curves(x: &[f64]) -> Vec<Curve> {
     out
 }
 
-/// `linear 12.5 3`, `log BOUND FROM CENTRE SCALE`, `mirrored …` or `asinh MIDDLE WIDTH CENTRE SCALE`: every digit is kept.
+/// `linear 12.5 3`, `log BOUND FROM CENTRE SCALE`, `mirrored …` or `asinh MIDDLE WIDTH CENTRE SCALE`, and the range of z where
+/// it has ends (`linear 12.5 3 in -2.5 3.5`): every digit is kept.
 impl fmt::Display for Transform {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.curve {
@@ -216,7 +261,11 @@ impl fmt::Display for Transform {
             Curve::Mirrored { bound, from } => write!(f, "mirrored {bound:e} {from:e}")?,
             Curve::Asinh { middle, width } => write!(f, "asinh {middle:e} {width:e}")?,
         }
-        write!(f, " {:e} {:e}", self.centre, self.scale)
+        write!(f, " {:e} {:e}", self.centre, self.scale)?;
+        match self.range {
+            EVERYWHERE => Ok(()),
+            (low, high) => write!(f, " in {low:e} {high:e}"),
+        }
     }
 }
 
@@ -225,7 +274,11 @@ impl FromStr for Transform {
     fn from_str(text: &str) -> Result<Self, String> {
         let bad =
             || format!("transform {text:?}: expected a curve and its numbers, as in \"linear 12.5 3\"");
-        let mut words = text.split_whitespace();
+        let (map, range) = match text.split_once(" in ") {
+            Some((map, range)) => (map, parse_range(range).ok_or_else(bad)?),
+            None => (text, EVERYWHERE),
+        };
+        let mut words = map.split_whitespace();
         let curve = words.next().ok_or_else(bad)?;
         let numbers: Vec<f64> = words
             .map(|w| w.parse().ok().filter(|x: &f64| x.is_finite()))
@@ -244,8 +297,15 @@ impl FromStr for Transform {
             }
             _ => return Err(bad()),
         };
-        if scale > 0.0 { Ok(Self { curve, centre, scale }) } else { Err(bad()) }
+        if scale > 0.0 { Ok(Self { curve, centre, scale, range }) } else { Err(bad()) }
     }
+}
+
+/// Two numbers of which the second is larger; either may be infinite.
+fn parse_range(text: &str) -> Option<(f64, f64)> {
+    let mut ends = text.split_whitespace().map(|word| word.parse().ok());
+    let (low, high) = (ends.next()??, ends.next()??);
+    (ends.next().is_none() && low < high).then_some((low, high))
 }
 
 #[cfg(test)]
@@ -261,8 +321,9 @@ mod tests {
 
     #[test]
     fn every_curve_is_inverted_and_its_slope_is_the_derivative() {
-        for curve in CURVES {
-            let map = Transform { curve, centre: 0.7, scale: 1.9 };
+        let ranges = [EVERYWHERE, (-2.5, 1.5), (f64::NEG_INFINITY, 0.5)];
+        for (curve, range) in CURVES.into_iter().flat_map(|c| ranges.map(|r| (c, r))) {
+            let map = Transform { curve, centre: 0.7, scale: 1.9, range };
             let mut before = f64::NEG_INFINITY;
             for i in -60..60 {
                 let x = f64::from(i) / 3.0 + 0.01;
@@ -275,6 +336,20 @@ mod tests {
             }
             assert_eq!(map.to_string().parse(), Ok(map));
         }
+    }
+
+    /// Training values are mapped straight, and a value fifty standard deviations beyond them costs less than thirty nats.
+    #[test]
+    fn straight_ends_give_way_far_beyond_the_values() {
+        let normal = normal_scores(500);
+        let map = Transform::straight(normal.iter().map(|&z| 10.0 + 2.0 * z));
+        assert!(normal.iter().all(|&z| map.log_slope(10.0 + 2.0 * z) == -map.scale.ln()));
+        let log_density = |x: f64| map.log_slope(x) - 0.5 * map.forward(x).powi(2);
+        assert!(log_density(110.0) > -40.0 && log_density(-90.0) > -40.0, "{}", log_density(110.0));
+        assert!(log_density(1e9) > -400.0);
+        // A logarithm is straight below only.
+        let skewed = Transform::fit(normal.iter().map(|&z| 20.0 * z.exp()));
+        assert!(skewed.range.0.is_finite() && skewed.range.1 == f64::INFINITY, "{skewed:?}");
     }
 
     /// Standard normal quantiles at evenly spaced probabilities, by bisection on a series for Φ.
@@ -326,8 +401,17 @@ mod tests {
 
     #[test]
     fn what_is_no_transform_is_refused() {
-        for text in ["", "linear", "linear 1", "linear 1 0", "linear 1 nan", "log 1 0 0 1", "cubic 1 1"]
-        {
+        for text in [
+            "",
+            "linear",
+            "linear 1",
+            "linear 1 0",
+            "linear 1 nan",
+            "log 1 0 0 1",
+            "cubic 1 1",
+            "linear 0 1 in 2 1",
+            "linear 0 1 in 2",
+        ] {
             assert!(text.parse::<Transform>().is_err(), "{text}");
         }
     }

@@ -1,8 +1,6 @@
 //! The length and the rate of a run, by cross-validation.
 
-use super::evaluate::{CHAINS, CHEAP, STEPS};
-use super::init::has_only_bits;
-use super::mixing::MOMENTS;
+use super::cost::Cost;
 use super::{Control, Data, Event, Observer, StopReason, TrainPlan, Trainer};
 use crate::estimate::Estimator;
 use crate::{Machine, Real, Result};
@@ -151,33 +149,6 @@ fn highest(curves: &[Scores]) -> (u64, f64) {
     }
 }
 
-/// Rough seconds on one thread that parts of a run take.
-#[derive(Clone, Copy, Debug)]
-struct Cost {
-    sampled_update: f64,
-    exact_update: f64,
-    evaluation: f64,
-}
-
-impl Cost {
-    fn new<T: Real>(machine: &Machine<T>, plan: &TrainPlan, data: &Data<T>) -> Self {
-        let weights: usize = machine.couplings().iter().map(|c| c.w().len()).sum();
-        // Nanoseconds: bits go through look-ups of many weights at once.
-        let each = if has_only_bits(machine) { 0.15 } else { 3.0 };
-        let units = |l: usize| machine.layer(l).kind().cgf_cost() * machine.layer(l).width() as f64;
-        let row = 2e-9 * (each * weights as f64 + (0..machine.len()).map(units).sum::<f64>());
-        // As many chains as rows; those of rows with gaps come on top.
-        let rows = plan.batch * if data.is_missing() { 3 } else { 2 };
-        let log_z = machine.exact().cost().map_or(f64::INFINITY, |(_, seconds)| seconds);
-        let annealing = (CHAINS * STEPS) as f64 * row;
-        Self {
-            sampled_update: rows as f64 * row,
-            exact_update: MOMENTS * log_z,
-            evaluation: if log_z < CHEAP { log_z } else { annealing },
-        }
-    }
-}
-
 /// Scores along a run, which stops early when its best score is long past.
 struct Curve<'a> {
     points: Scores,
@@ -211,7 +182,7 @@ impl<T: Real> Observer<T> for Curve<'_> {
             }
         }
         if matches!(event, Event::UpdateFinished { .. }) {
-            self.spend(if run.is_exact() { self.cost.exact_update } else { self.cost.sampled_update });
+            self.spend(self.cost.update(&run.plan.estimator));
         }
         Ok(if (self.stopped)() { Control::Stop(StopReason::Interrupted) } else { Control::Continue })
     }

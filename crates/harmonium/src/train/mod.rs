@@ -5,6 +5,7 @@
 
 mod checkpoint;
 mod coordinates;
+mod cost;
 mod data;
 mod defaults;
 mod em;
