@@ -91,9 +91,9 @@ impl<'a, T: Real> Train<'a, T> {
         self.params.rate = Some(rate);
         self
     }
-    /// Penalties and bounds.
+    /// Penalties and bounds; without any, runs on few rows have a penalty that is chosen by cross-validation.
     pub fn regulariser(mut self, regulariser: Regulariser) -> Self {
-        self.params.regulariser = regulariser;
+        self.params.regulariser = Some(regulariser);
         self
     }
     /// All settings at once; those set before are replaced.

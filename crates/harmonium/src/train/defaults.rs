@@ -1,7 +1,7 @@
 //! Defaults of unset settings: estimator, rate and length, by the machine and its data.
 
 use super::init::has_only_bits;
-use super::length::choose;
+use super::length::{Free, choose};
 use super::{Coordinates, Data, Init, Optimiser, TrainParams, TrainPlan, Trainer};
 use crate::estimate::{Estimator, LabelsParams};
 use crate::{Machine, Real, Result, Role};
@@ -19,6 +19,10 @@ const STD: f64 = 0.01;
 const FEW_BITS: usize = 1000;
 pub(super) const FEW_ROWS: usize = 5000;
 const FEWEST: usize = 20;
+
+/// Strength of the penalty on squared weights of such runs, for all rows together: that of a standard normal prior for every
+/// weight per standard deviation of its column (docs/design/0006-learning.md).
+const PENALTY: f64 = 1.0;
 
 /// The plan of a run: `params` with defaults for all unset fields. With a time budget in seconds and neither updates
 /// nor epochs set, as many updates as fit into it, by a measurement that `stopped` can end.
@@ -43,6 +47,8 @@ pub struct Draft {
     free: bool,
     /// Whether the rate is unset.
     any_rate: bool,
+    /// Whether no penalty is set.
+    any_penalty: bool,
     /// Whether training is discriminative by default.
     hybrid: bool,
 }
@@ -59,7 +65,8 @@ impl Draft {
         if hybrid {
             tell_classes_apart(&mut params);
         }
-        Ok(Self { plan: params.plan(machine, data)?, free, any_rate, hybrid })
+        let any_penalty = params.regulariser.is_none();
+        Ok(Self { plan: params.plan(machine, data)?, free, any_rate, any_penalty, hybrid })
     }
 
     /// The plan with its length and rate, determined as in [`settings`].
@@ -73,7 +80,7 @@ impl Draft {
         time_budget: Option<f64>,
         stopped: &dyn Fn() -> bool,
     ) -> Result<TrainPlan> {
-        let Self { mut plan, free, any_rate, hybrid } = self;
+        let Self { mut plan, free, any_rate, any_penalty, hybrid } = self;
         if let (Some(budget), true) = (time_budget, free) {
             let updates = updates_within(budget, &plan, machine, data, stopped)?;
             plan = plan.with_updates(updates);
@@ -96,10 +103,16 @@ impl Draft {
         }
         if is_short_of_rows(machine, data) {
             // All bits have the same scale.
-            let any_rate = any_rate && !has_only_bits(machine);
-            let choice = choose(&plan, machine, data, any_rate, stopped)?;
-            plan.rate = choice.map_or(plan.rate, |choice| choice.rate);
-            plan.stop_after = choice.map_or(updates, |choice| choice.updates.min(updates));
+            let free = Free { rate: any_rate && !has_only_bits(machine), penalty: any_penalty };
+            if any_penalty {
+                plan.regulariser.l2 = PENALTY / data.rows() as f64;
+            }
+            if let Some(choice) = choose(&plan, machine, data, free, stopped)? {
+                (plan.rate, plan.regulariser.l2) = (choice.rate, choice.l2);
+                plan.stop_after = choice.updates.min(updates);
+            } else {
+                plan.stop_after = updates;
+            }
             if plan.stop_after == 0 && plan.init == (Init::Data { std: STD }) {
                 // Without training, random weights would only cost likelihood.
                 plan.init = Init::Data { std: 0.0 };

@@ -1,4 +1,4 @@
-//! The length and the rate of a run, by cross-validation.
+//! The length, the rate and the penalty of a run, by cross-validation.
 
 use super::cost::Cost;
 use super::{Control, Data, Event, Observer, StopReason, TrainPlan, Trainer};
@@ -31,13 +31,34 @@ const PATIENCE: usize = 4;
 
 /// Factors on the planned rate that are tried where none is set. One rate does not fit all tables: a rate that
 /// quadruples the gain on one overfits another from the start (docs/design/0006-learning.md).
-const FACTORS: [f64; 2] = [0.25, 4.0];
+const RATES: [f64; 2] = [0.25, 4.0];
 
-/// The rate and the length with the best score on held-out rows.
+/// Factors on the planned penalty that are tried, where none is set, at the best rate. The fewer rows there are for what
+/// there is to learn, the stronger a penalty they need (docs/design/0006-learning.md).
+const PENALTIES: [f64; 2] = [0.3, 3.0];
+
+/// Parts after which other settings may be given up.
+const RACE: usize = 3;
+
+/// Standard errors by which a run must gain on left-out rows to be preferred to its start.
+const MARGIN: f64 = 2.0;
+
+/// Which settings cross-validation may change.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Free {
+    /// The learning rate.
+    pub(super) rate: bool,
+    /// The penalty on squared weights.
+    pub(super) penalty: bool,
+}
+
+/// The rate, the penalty and the length with the best score on held-out rows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Choice {
     /// Learning rate.
     pub(super) rate: f64,
+    /// Penalty on squared weights.
+    pub(super) l2: f64,
     /// Updates; 0 if the start is the best model.
     pub(super) updates: u64,
 }
@@ -45,9 +66,9 @@ pub(super) struct Choice {
 /// Scores of left-out rows along a run: the update and the score of each evaluation.
 type Scores = Vec<(u64, f64)>;
 
-/// The best length of the planned run, and the best of a few rates if `any_rate`, by cross-validation: the run is
-/// repeated without each of the folds, and the mean of their scores decides. `None` if there is no score, or `stopped`
-/// returns true.
+/// The best length of the planned run, and the best of a few rates and penalties where these are free, by
+/// cross-validation: the run is repeated without each of the folds, and the mean of their scores decides. `None` if there is
+/// no score, or `stopped` returns true.
 ///
 /// # Errors
 /// Settings that do not fit the machine or the data.
@@ -55,7 +76,7 @@ pub(super) fn choose<T: Real>(
     plan: &TrainPlan,
     machine: &Machine<T>,
     data: &Data<T>,
-    any_rate: bool,
+    free: Free,
     stopped: &dyn Fn() -> bool,
 ) -> Result<Option<Choice>> {
     let order = shuffled(data.rows(), plan.seed);
@@ -64,89 +85,104 @@ pub(super) fn choose<T: Real>(
     let evaluations = (BUDGET / (4.0 * folds as f64 * cost.evaluation)) as u64;
     let evaluations = evaluations.clamp(FEWEST_EVALUATIONS, EVALUATIONS);
     let spent = Cell::new(0.0);
-    let curve = |fold: usize, rate: f64| -> Result<Scores> {
+    let curve = |fold: usize, rate: f64, l2: f64| -> Result<Scores> {
         let part = |held: bool| -> Vec<usize> {
             let wanted = order.iter().enumerate().filter(|(i, _)| (i % parts == fold) == held);
             wanted.map(|(_, &r)| r).collect()
         };
         let (train, valid) = (data.select(&part(false)), data.select(&part(true)));
-        let plan = TrainPlan {
+        let mut plan = TrainPlan {
             batch: plan.batch.min(train.positive_weight_rows().len()),
             patience: 0,
             evaluate_every: (plan.updates / evaluations).max(1),
             rate,
             ..plan.clone()
         };
+        plan.regulariser.l2 = l2;
         let mut watch =
             Curve { points: Vec::new(), best: (f64::NEG_INFINITY, 0), cost, spent: &spent, stopped };
         let mut trainer = Trainer::new(machine.clone(), plan, &train)?.with_valid(&valid)?;
         trainer.run(&mut [&mut watch])?;
         Ok(watch.points)
     };
-    let mut planned = Vec::new();
+    let mut choice = Choice { rate: plan.rate, l2: plan.regulariser.l2, updates: 0 };
+    let mut curves = Vec::new();
     for fold in 0..folds {
         if fold >= ENOUGH && spent.get() > BUDGET {
             break;
         }
-        planned.push(curve(fold, plan.rate)?);
+        curves.push(curve(fold, choice.rate, choice.l2)?);
         // Where nothing can be scored all scores are −∞, and the start is kept: no other model is known to be better than it.
-        if stopped() || planned[fold].is_empty() {
+        if stopped() || curves[fold].is_empty() {
             return Ok(None);
         }
     }
-    let (updates, mut best) = highest(&planned);
-    let mut choice = Choice { rate: plan.rate, updates };
-    for factor in FACTORS.iter().filter(|_| any_rate) {
+    let rates = RATES.iter().filter(|_| free.rate).map(|f| (f * plan.rate, None));
+    let penalties = PENALTIES.iter().filter(|_| free.penalty).map(|f| (0.0, Some(f * choice.l2)));
+    let mut best = gain(&curves);
+    for (rate, l2) in rates.chain(penalties).collect::<Vec<_>>() {
         if spent.get() > BUDGET {
             break;
         }
-        let rate = factor * plan.rate;
-        let Some(curves) = race(&planned, |fold| curve(fold, rate))? else { continue };
+        let (rate, l2) = l2.map_or((rate, choice.l2), |l2| (choice.rate, l2));
+        let Some(found) = race(&curves, |fold| curve(fold, rate, l2))? else { continue };
         if stopped() {
             return Ok(None);
         }
-        let (updates, gain) = highest(&curves);
-        if gain > best {
-            (choice, best) = (Choice { rate, updates }, gain);
+        if gain(&found).mean > best.mean {
+            (choice, best, curves) = (Choice { rate, l2, updates: 0 }, gain(&found), found);
         }
     }
+    choice.updates = updates(&curves);
     Ok(Some(choice))
 }
 
-/// The curves of another rate for the same parts; `None` as soon as their best scores add up to no more than those of the
-/// `planned` rate.
-fn race(planned: &[Scores], curve: impl Fn(usize) -> Result<Scores>) -> Result<Option<Vec<Scores>>> {
-    let top = |c: &[(u64, f64)]| c.iter().map(|p| p.1).fold(f64::NEG_INFINITY, f64::max);
-    let (mut curves, mut lead) = (Vec::new(), 0.0);
-    for (fold, planned) in planned.iter().enumerate() {
-        let other = curve(fold)?;
-        lead += top(&other) - top(planned);
+/// The curves of other settings for the same parts; `None` as soon as they gain no more than those of the `best` settings.
+fn race(best: &[Scores], curve: impl Fn(usize) -> Result<Scores>) -> Result<Option<Vec<Scores>>> {
+    let mut curves = Vec::new();
+    for fold in 0..best.len() {
+        curves.push(curve(fold)?);
+        let enough = curves.len() >= RACE.min(best.len());
         // Also if it is NaN.
-        if lead.is_nan() || lead <= 0.0 {
+        if enough && !(gain(&curves).mean > gain(&best[..curves.len()]).mean) {
             return Ok(None);
         }
-        curves.push(other);
     }
     Ok(Some(curves))
 }
 
-/// The update with the largest mean over the curves, up to the end of the shortest, and its gain over the start. The
-/// start is preferred if the gain is within three standard errors (one for fewer than ten curves, which have more rows
-/// each): of few rows, the best of many scores is better by chance alone.
-fn highest(curves: &[Scores]) -> (u64, f64) {
-    let (n, common) = (curves.len() as f64, curves.iter().map(Vec::len).min().unwrap_or(0));
-    let mean = |i: usize| curves.iter().map(|c| c[i].1).sum::<f64>();
-    let best = (0..common).max_by(|&a, &b| mean(a).total_cmp(&mean(b)).then(b.cmp(&a)));
-    let Some(best) = best else { return (0, 0.0) };
-    let gain = || curves.iter().map(|c| c[best].1 - c[0].1);
-    let average = gain().sum::<f64>() / n;
-    let variance = gain().map(|g| (g - average).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
-    let errors = if curves.len() < 10 { 1.0 } else { 3.0 };
-    if average > errors * (variance / n).sqrt() {
-        (curves[0][best].0, average)
-    } else {
-        (curves[0][0].0, 0.0)
-    }
+/// The gain over the start that a choice of the length by other rows brings.
+#[derive(Clone, Copy, Debug)]
+struct Gain {
+    mean: f64,
+    error: f64,
+}
+
+/// The place of the largest mean over the curves, but for one of them, up to the end of the shortest.
+fn highest(curves: &[Scores], but: Option<usize>) -> usize {
+    let common = curves.iter().map(Vec::len).min().unwrap_or(0);
+    let sum = |i: usize| {
+        let others = curves.iter().enumerate().filter(|(k, _)| Some(*k) != but);
+        others.map(|(_, c)| c[i].1 - c[0].1).sum::<f64>()
+    };
+    (0..common).max_by(|&a, &b| sum(a).total_cmp(&sum(b)).then(b.cmp(&a))).unwrap_or(0)
+}
+
+/// What each curve gains at the place that is best for the others: the best of many scores is better by chance alone.
+fn gain(curves: &[Scores]) -> Gain {
+    let n = curves.len() as f64;
+    let place = |k: usize| highest(curves, (curves.len() > 1).then_some(k));
+    let gains: Vec<f64> = curves.iter().enumerate().map(|(k, c)| c[place(k)].1 - c[0].1).collect();
+    let mean = gains.iter().sum::<f64>() / n;
+    let variance = gains.iter().map(|g| (g - mean).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
+    Gain { mean, error: (variance / n).sqrt() }
+}
+
+/// The update with the largest mean over the curves; the start, unless the gain is more than `MARGIN` standard errors.
+fn updates(curves: &[Scores]) -> u64 {
+    let gain = gain(curves);
+    let best = if gain.mean > MARGIN * gain.error { highest(curves, None) } else { 0 };
+    curves.first().map_or(0, |c| c[best].0)
 }
 
 /// Scores along a run, which stops early when its best score is long past.
@@ -210,35 +246,48 @@ mod tests {
     fn the_mean_of_the_curves_decides() {
         let a = vec![(0, 0.0), (10, 2.0), (20, 3.0), (30, 9.0)];
         let b = vec![(0, 0.0), (10, 2.0), (20, 0.5)];
-        assert_eq!(highest(&[a, b]), (10, 2.0));
-        // Gains of 3, −2 and 0.5: 0.5 on average, with a standard error of 1.44; then 1.5 with one of 0.76.
+        assert_eq!(highest(&[a.clone(), b.clone()], None), 1);
+        // The best place for the other curve: 0.5 − 0 for b, 2 for a.
+        let found = gain(&[a, b]);
+        assert_eq!((found.mean, found.error), (1.25, 0.75));
+        // Gains of 3, −2 and 0.5: 0.5 on average, with a standard error of 1.44; then 1.5 with one of 0.29.
         let by = |gain: f64| vec![(0, 1.0), (10, 1.0 + gain)];
-        assert_eq!(highest(&[by(3.0), by(-2.0), by(0.5)]), (0, 0.0));
-        assert_eq!(highest(&[by(3.0), by(0.5), by(1.0)]), (10, 1.5));
-        // Ten gains of 1.5 on average with standard errors of 0.51 and 0.49.
-        let ten =
-            |d: f64| (0..10).map(|i| by(if i % 2 == 0 { 1.5 + d } else { 1.5 - d })).collect::<Vec<_>>();
-        assert_eq!(highest(&ten(1.53)), (0, 0.0));
-        assert_eq!(highest(&ten(1.47)).0, 10);
-        assert_eq!(highest(&[vec![(0, 1.0), (5, 1.0)]]), (0, 0.0));
+        assert_eq!(updates(&[by(3.0), by(-2.0), by(0.5)]), 0);
+        assert_eq!(updates(&[by(2.0), by(1.5), by(1.0)]), 10);
+        assert_eq!(updates(&[vec![(0, 1.0), (5, 1.0)]]), 0);
+        assert_eq!(updates(&[]), 0);
+    }
+
+    /// Each of ten curves has one place, its own, where chance lifts it by 5: the mean at any place is above the start, and
+    /// what one sees at the places of the others is not.
+    #[test]
+    fn the_best_of_many_scores_is_no_gain() {
+        let score = |k: usize, i: usize| match i {
+            0 => 0.0,
+            _ if i == k + 1 => 5.0,
+            _ => -0.1,
+        };
+        let curves: Vec<Scores> =
+            (0..10).map(|k| (0..11).map(|i| (i as u64, score(k, i))).collect()).collect();
+        assert!(highest(&curves, None) > 0);
+        assert_eq!(updates(&curves), 0);
     }
 
     #[test]
-    fn a_rate_that_falls_behind_is_given_up() {
-        let planned = [vec![(0, 0.0), (10, 2.0)], vec![(0, 0.0), (10, 3.0)], vec![(0, 0.0), (10, 1.0)]];
-        let other = |gains: [f64; 3]| {
+    fn settings_that_fall_behind_are_given_up() {
+        let planned: Vec<Scores> = [2.0, 3.0, 1.0, 2.0].map(|x| vec![(0, 0.0), (10, x)]).into();
+        let other = |gains: [f64; 4]| {
             let runs = std::cell::Cell::new(0);
             let curves = race(&planned, |fold| {
                 runs.set(runs.get() + 1);
                 Ok(vec![(0, 0.0), (10, gains[fold]), (20, 0.5)])
             });
-            (curves.unwrap().map(|c| highest(&c)), runs.get())
+            (curves.unwrap().map(|c| gain(&c).mean), runs.get())
         };
-        assert_eq!(other([1.9, 9.0, 9.0]), (None, 1));
-        assert_eq!(other([2.5, 2.4, 9.0]), (None, 2));
-        assert_eq!(other([f64::NAN, 9.0, 9.0]), (None, 1));
-        let (chosen, runs) = other([2.5, 3.5, 3.0]);
-        assert_eq!((chosen, runs), (Some((10, 3.0)), 3));
+        assert_eq!(other([1.9, 2.0, 2.0, 9.0]), (None, 3));
+        assert_eq!(other([f64::NAN; 4]), (None, 3));
+        assert_eq!(other([9.0, 2.0, 2.0, -9.0]), (None, 4));
+        assert_eq!(other([2.5, 3.5, 3.0, 3.0]), (Some(3.0), 4));
     }
 
     #[test]

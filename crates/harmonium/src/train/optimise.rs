@@ -42,6 +42,8 @@ struct Work<T> {
     shifts: Vec<Vec<f64>>,
     /// Inverse scales of the two ends of a coupling.
     inverse: [Vec<T>; 2],
+    /// Units of the weights of penalties.
+    unit: [Vec<T>; 2],
     parts: Vec<PassSums<T>>,
     /// The gradient of a row of a layer's parameters, then its change; before that, means of the negative phase.
     delta: Vec<T>,
@@ -55,6 +57,7 @@ impl<T> Default for Work<T> {
             differences: Vec::new(),
             shifts: Vec::new(),
             inverse: [Vec::new(), Vec::new()],
+            unit: [Vec::new(), Vec::new()],
             parts: Vec::new(),
             delta: Vec::new(),
             moved: Vec::new(),
@@ -188,20 +191,27 @@ impl<T: Real> Stepper<T> {
         work: &mut Work<T>,
         norms: &mut Norms,
     ) {
-        let Work { differences, shifts, inverse, parts, .. } = work;
+        let Work { differences, shifts, inverse, unit, parts, .. } = work;
         let coupling = &old.couplings()[c];
         let (a, b) = coupling.ends();
         let coordinates = source.coordinates;
-        let sums = (self.regulariser.l1b > 0.0).then(|| column_sums(coupling.w()));
         let array = old.len() + c;
         for (l, inverse) in [a, b].into_iter().zip(&mut *inverse) {
             inverse.clear();
             inverse.extend(coordinates.scale(l).iter().map(|&s| T::one() / s));
         }
+        for (l, unit) in [a, b].into_iter().zip(&mut *unit) {
+            unit.clear();
+            let hidden = old.role(l) == Role::Hidden;
+            unit.extend(coordinates.scale(l).iter().map(|&s| if hidden { T::one() } else { s }));
+        }
+        let unit = (&unit[0][..], &unit[1][..]);
+        let sums = (self.regulariser.l1b > 0.0).then(|| column_sums(coupling.w(), unit));
         let pass = Pass {
             ends: Ends {
                 centre: (coordinates.centre(a), coordinates.centre(b)),
                 inverse: (&inverse[0], &inverse[1]),
+                unit,
                 difference: (&differences[a], &differences[b]),
                 column_sums: sums.as_deref(),
             },

@@ -53,7 +53,8 @@ pub struct TrainParams {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offset_rate: Option<f64>,
     /// Penalties and bounds.
-    pub regulariser: Regulariser,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub regulariser: Option<Regulariser>,
     /// Updates between evaluations; 0 for none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evaluate_every: Option<u64>,
@@ -218,7 +219,8 @@ fn two() -> usize {
     2
 }
 
-/// Penalties on the weights and bounds.
+/// Penalties on the weights and bounds. In standardised coordinates w is the weight per standard deviation of
+/// a visible column, so that penalties do not depend on the units that columns are measured in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Regulariser {

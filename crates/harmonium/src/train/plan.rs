@@ -105,7 +105,7 @@ impl TrainParams {
                 false => Init::Keep,
             }),
             offset_rate: self.offset_rate.unwrap_or(0.01),
-            regulariser: self.regulariser,
+            regulariser: self.regulariser.unwrap_or_default(),
             evaluate_every: self.evaluate_every.unwrap_or(default_evaluate_every(updates)),
             evaluate_rows: self.evaluate_rows.unwrap_or(500),
             patience: self.patience.unwrap_or(0),
@@ -171,7 +171,7 @@ impl TrainParams {
             }
             _ => {}
         }
-        let r = &self.regulariser;
+        let r = self.regulariser.unwrap_or_default();
         let penalties = [
             ("l1", r.l1),
             ("l2", r.l2),
@@ -221,7 +221,7 @@ impl TrainPlan {
             average: Some(self.average),
             init: Some(self.init),
             offset_rate: Some(self.offset_rate),
-            regulariser: self.regulariser,
+            regulariser: Some(self.regulariser),
             evaluate_every: Some(self.evaluate_every),
             evaluate_rows: Some(self.evaluate_rows),
             patience: Some(self.patience),

@@ -103,7 +103,8 @@ fn rules_agree<T: Real>() {
         ] {
             let with = |optimiser, hooks| {
                 let pcd = Estimator::Pcd { sweeps: Some(1), chains: Some(30) };
-                let params = TrainParams { regulariser, ..params(pcd, form, optimiser) };
+                let params =
+                    TrainParams { regulariser: Some(regulariser), ..params(pcd, form, optimiser) };
                 run(&machine, &data, &params, hooks).0
             };
             let built_in = with(Optimiser::Sgd, Hooks::default());
@@ -175,7 +176,7 @@ fn a_gradient_can_be_seen_and_added_to() {
         Ok(())
     };
     let regulariser = Regulariser { l2: 0.1, ..Regulariser::default() };
-    let penalised = TrainParams { regulariser, ..params.clone() };
+    let penalised = TrainParams { regulariser: Some(regulariser), ..params.clone() };
     let (own, _) = run(&machine, &data, &params, Hooks::default().gradient(l2));
     let (built_in, _) = run(&machine, &data, &penalised, Hooks::default());
     let distance = |a: &Machine<f64>, b: &Machine<f64>| {

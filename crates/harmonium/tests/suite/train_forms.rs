@@ -1,7 +1,9 @@
 //! Coordinates of the gradient: the model does not depend on them, and weights count as repetitions.
 
 use harmonium::estimate::Estimator;
-use harmonium::train::{Coordinates, Data, Init, Optimiser, Schedule, TrainParams, Trainer};
+use harmonium::train::{
+    Coordinates, Data, Init, Optimiser, Regulariser, Schedule, TrainParams, Trainer,
+};
 use harmonium::{Batch, Bits, Key, Kind, Layer, Machine, Parameters};
 
 const N: usize = 5;
@@ -214,12 +216,13 @@ fn measured_columns_are_learned_in_any_unit() {
     assert!((standard - other).abs() < 0.05, "{standard} against {other}");
 }
 
-/// Real columns of any kind learn alike in millimetres and in metres: likelihoods differ by the logarithm of the unit.
+/// Real columns of any kind learn alike in millimetres and in metres, with penalties too: likelihoods differ by the logarithm
+/// of the unit.
 #[test]
 fn the_unit_of_a_column_does_not_matter() {
     for kind in [Kind::Gaussian, Kind::Relu, Kind::Drelu] {
         let machine = Machine::<f64>::rbm(Layer::new(kind, 3), Layer::new(Kind::Binary, 2));
-        let likelihood = |unit: f64, updates: u64| {
+        let likelihood = |unit: f64, updates: u64, l2: f64| {
             // Two groups of rows: spread 2 around ±4, or that around 6 and 14 for units without negative values.
             let middle = if kind == Kind::Relu { 10.0 } else { 0.0 };
             let values = ndarray::Array2::from_shape_fn((300, 3), |(r, j)| {
@@ -232,16 +235,21 @@ fn the_unit_of_a_column_does_not_matter() {
             });
             let rows = machine.data(vec![Batch::Reals(values)]).unwrap();
             let data = Data::new(rows);
-            let params = TrainParams { updates: Some(updates), ..TrainParams::default() };
+            let regulariser =
+                Some(Regulariser { l1: 0.1 * l2, l1b: 0.1 * l2, l2, ..Regulariser::default() });
+            let params = TrainParams { updates: Some(updates), regulariser, ..TrainParams::default() };
             let params =
                 TrainParams { estimator: Some(Estimator::Exact), evaluate_every: Some(0), ..params };
             let learned = trained(machine.clone(), &data, &params);
             learned.exact().log_likelihood(data.states(), None).unwrap() + 3.0 * unit.ln()
         };
         let (start, metres, millimetres) =
-            (likelihood(1.0, 1), likelihood(1.0, 300), likelihood(1000.0, 300));
+            (likelihood(1.0, 1, 0.0), likelihood(1.0, 300, 0.0), likelihood(1000.0, 300, 0.0));
         // Three columns that share a group have 2 ln 2 · 0.9 nats in common if groups are told apart.
         assert!(metres > start + 0.8, "{kind}: {start} → {metres}");
         assert!((metres - millimetres).abs() < 0.02, "{kind}: {metres} and {millimetres}");
+        let (held, held_millimetres) = (likelihood(1.0, 300, 0.1), likelihood(1000.0, 300, 0.1));
+        assert!(held < metres - 0.02, "{kind}: {held} with penalties");
+        assert!((held - held_millimetres).abs() < 0.02, "{kind}: {held} and {held_millimetres}");
     }
 }

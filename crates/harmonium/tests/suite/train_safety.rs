@@ -87,7 +87,7 @@ fn wrong_settings_are_named() {
     assert!(bad(&|p| p.batch = Some(0)).contains("batch"));
     assert!(bad(&|p| p.offset_rate = Some(2.0)).contains("offset_rate"));
     assert!(bad(&|p| p.optimiser = Some(Optimiser::Momentum { mu: 1.0 })).contains("optimiser.mu"));
-    assert!(bad(&|p| p.regulariser.l1 = f64::NAN).contains("regulariser.l1"));
+    assert!(bad(&|p| p.regulariser.get_or_insert_default().l1 = f64::NAN).contains("regulariser.l1"));
     assert!(bad(&|p| (p.updates, p.epochs) = (Some(1), Some(1.0))).contains("epochs"));
     let unknown = serde_json::from_str::<TrainParams>(r#"{"learning_rate": 1}"#).unwrap_err();
     assert!(unknown.to_string().contains("learning_rate"));
@@ -168,7 +168,7 @@ fn penalties_do_what_they_say() {
             rate: Some(0.1),
             init: Some(Init::Data { std: 0.1 }),
             schedule: Some(Schedule::Constant),
-            regulariser,
+            regulariser: Some(regulariser),
             ..pcd(300)
         };
         let m = run(&machine, &data, &params).0;
@@ -211,7 +211,7 @@ fn penalties_have_their_derivatives() {
                 init: Some(Init::Keep),
                 schedule: Some(Schedule::Constant),
                 average: Some(0),
-                regulariser,
+                regulariser: Some(regulariser),
                 ..pcd(1)
             };
             run(&machine, &data, &params).0.couplings()[0].w().clone()

@@ -95,7 +95,7 @@ pub(crate) struct TrainArgs {
     /// Strength of the penalty on absolute weights
     #[arg(long, value_name = "X", help_heading = "Learning", allow_negative_numbers = true)]
     l1: Option<f64>,
-    /// Strength of the penalty on squared weights
+    /// Strength of the penalty on squared weights [default: chosen on few rows, else 0]
     #[arg(long, value_name = "X", help_heading = "Learning", allow_negative_numbers = true)]
     l2: Option<f64>,
     /// Evaluations without a better held-out score after which to stop; 0 for never
@@ -173,8 +173,11 @@ impl TrainArgs {
         }
         config.run.keep = self.keep.or(config.run.keep);
         train.patience = self.patience.or(train.patience);
-        train.regulariser.l1 = self.l1.unwrap_or(train.regulariser.l1);
-        train.regulariser.l2 = self.l2.unwrap_or(train.regulariser.l2);
+        if self.l1.is_some() || self.l2.is_some() {
+            let penalty = train.regulariser.get_or_insert_default();
+            penalty.l1 = self.l1.unwrap_or(penalty.l1);
+            penalty.l2 = self.l2.unwrap_or(penalty.l2);
+        }
         if self.estimator.is_some() || self.sweeps.is_some() || self.chains.is_some() {
             let old = train.estimator.take();
             train.estimator = Some(estimator(self.estimator.as_deref(), self.sweeps, self.chains, old)?);

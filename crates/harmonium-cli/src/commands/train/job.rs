@@ -61,11 +61,11 @@ impl Job {
         // Standard input cannot be read again: the run will keep a copy.
         let input = (config.data.name.as_deref() == Some("-")).then(|| set.train.clone());
         let data = layout.take_data(&machine, &mut set.train)?;
-        // The runs that choose length and rate may take longer than the run itself: say so once.
+        // The runs that choose length, rate and penalty may take longer than the run itself: say so once.
         let (start, told) = (Instant::now(), Cell::new(common.quiet));
         let never_stop = || {
             if start.elapsed().as_secs_f64() > PATIENCE && !told.replace(true) {
-                say!("choosing the number of updates and the learning rate by cross-validation …");
+                say!("choosing length, rate and penalty of the run by cross-validation …");
             }
             false
         };
@@ -212,11 +212,15 @@ impl Job {
         let params = trainer.plan().params();
         say!("machine: {}", layers.collect::<Vec<_>>().join(", "));
         say!(
-            "plan: {} · batch {} · {} updates · rate {}",
+            "plan: {} · batch {} · {} updates · rate {}{}",
             estimator_words(trainer.plan().estimator()),
             trainer.plan().batch(),
             grouped(trainer.plan().updates()),
-            params.rate.unwrap_or_default()
+            params.rate.unwrap_or_default(),
+            match params.regulariser.map_or(0.0, |r| r.l2) {
+                0.0 => String::new(),
+                l2 => format!(" · penalty {l2:.2e}"),
+            }
         );
         if let Some(last) = params.stop_after {
             say!(

@@ -76,16 +76,20 @@ pub(super) struct Ends<'a, T> {
     /// Offsets and inverse scales of rows and columns, and differences of the means between the phases.
     pub(super) centre: (&'a [T], &'a [T]),
     pub(super) inverse: (&'a [T], &'a [T]),
+    /// Scales in which penalties measure weights: those of visible columns, and 1 for hidden units.
+    pub(super) unit: (&'a [T], &'a [T]),
     pub(super) difference: (&'a [T], &'a [T]),
-    /// $\sum_i |w_{ij}|$, for the L1b penalty.
+    /// $\sum_i |w_{ij}|$ in these units, for the L1b penalty.
     pub(super) column_sums: Option<&'a [T]>,
 }
 
-pub(super) fn column_sums<T: Real>(w: &Array2<T>) -> Vec<T> {
+/// Sums of the absolute weights of each column, in these units.
+pub(super) fn column_sums<T: Real>(w: &Array2<T>, unit: (&[T], &[T])) -> Vec<T> {
     let mut sums = vec![T::zero(); w.ncols()];
-    for row in w.rows() {
-        sums.iter_mut().zip(row).for_each(|(s, w)| *s += w.abs());
+    for (row, s) in w.rows().into_iter().zip(unit.0) {
+        sums.iter_mut().zip(row).for_each(|(sum, w)| *sum += w.abs() * *s);
     }
+    sums.iter_mut().zip(unit.1).for_each(|(sum, s)| *sum *= *s);
     sums
 }
 
@@ -208,6 +212,7 @@ impl<T: Real> Pass<'_, T> {
         let lambda: [T; N] = array_of(&ends.centre.1[j..]);
         let dy: [T; N] = array_of(&ends.difference.1[j..]);
         let inverse: [T; N] = array_of(&ends.inverse.1[j..]);
+        let unit: [T; N] = array_of(&ends.unit.1[j..]);
         let (pull, l2) = (self.pull::<N>(j), T::of(self.regulariser.l2));
         let mut columns: [T; N] = array_of(&part.columns[column..]);
         let (mut gradient, mut change): ([T; N], [T; N]) =
@@ -236,10 +241,11 @@ impl<T: Real> Pass<'_, T> {
                 let inverse = si * inverse[k];
                 let mut g = wt * (difference[k] - (mu * dy[k] + dx * lambda[k])) * inverse;
                 if PENALISED {
-                    let w = old[k];
+                    let unit = self.ends.unit.0[i + r] * unit[k];
+                    let w = unit * old[k];
                     let up = if w > T::zero() { pull[k] } else { T::zero() };
                     let down = if w < T::zero() { pull[k] } else { T::zero() };
-                    g -= ((up - down) + l2 * w) * inverse;
+                    g -= ((up - down) + l2 * w) * unit * inverse;
                 }
                 gradient[k] += g * g;
                 let d = rule(k, g, &mut m[k], &mut s[k]) * inverse;
