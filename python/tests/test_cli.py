@@ -187,7 +187,7 @@ def test_values_that_training_did_not_have_are_no_error(tmp_path):
     assert list(found.rows[[1, 3]]) == [-np.inf, -np.inf] and np.isfinite(found.rows[[0, 2]]).all()
     assert list(np.isinf(machine.free_energy(test))) == list(np.isinf(machine.log_probability(test))) == [False, True, False, True]
     # Of validation rows as well.
-    trained = hm.build(train, seed=0)
+    trained = hm.build(train)
     trained.train(train, valid=test, updates=20, seed=0)
 
 
