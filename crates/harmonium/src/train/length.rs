@@ -40,8 +40,10 @@ const PENALTIES: [f64; 2] = [0.3, 3.0];
 /// Parts after which other settings may be given up.
 const RACE: usize = 3;
 
-/// Standard errors by which a run must gain on left-out rows to be preferred to its start.
-const MARGIN: f64 = 2.0;
+/// From so many parts on, which few rows are cut into, a part counts with its gain at the length that is best for the others.
+/// Fewer parts have more rows each, and less to gain by chance; but where their chains lose and find modes at different
+/// updates, two of them say nothing about the third.
+const MANY: usize = 5;
 
 /// Which settings cross-validation may change.
 #[derive(Clone, Copy, Debug)]
@@ -168,20 +170,23 @@ fn highest(curves: &[Scores], but: Option<usize>) -> usize {
     (0..common).max_by(|&a, &b| sum(a).total_cmp(&sum(b)).then(b.cmp(&a))).unwrap_or(0)
 }
 
-/// What each curve gains at the place that is best for the others: the best of many scores is better by chance alone.
+/// What each curve gains at the place that is best for the others, where there are many: the best of many scores is
+/// better by chance alone.
 fn gain(curves: &[Scores]) -> Gain {
     let n = curves.len() as f64;
-    let place = |k: usize| highest(curves, (curves.len() > 1).then_some(k));
+    let place = |k: usize| highest(curves, (curves.len() >= MANY).then_some(k));
     let gains: Vec<f64> = curves.iter().enumerate().map(|(k, c)| c[place(k)].1 - c[0].1).collect();
     let mean = gains.iter().sum::<f64>() / n;
     let variance = gains.iter().map(|g| (g - mean).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
     Gain { mean, error: (variance / n).sqrt() }
 }
 
-/// The update with the largest mean over the curves; the start, unless the gain is more than `MARGIN` standard errors.
+/// The update with the largest mean over the curves; the start, unless the gain is more than two standard errors, or one where
+/// there are few curves.
 fn updates(curves: &[Scores]) -> u64 {
     let gain = gain(curves);
-    let best = if gain.mean > MARGIN * gain.error { highest(curves, None) } else { 0 };
+    let errors = if curves.len() >= MANY { 2.0 } else { 1.0 };
+    let best = if gain.mean > errors * gain.error { highest(curves, None) } else { 0 };
     curves.first().map_or(0, |c| c[best].0)
 }
 
@@ -247,13 +252,15 @@ mod tests {
         let a = vec![(0, 0.0), (10, 2.0), (20, 3.0), (30, 9.0)];
         let b = vec![(0, 0.0), (10, 2.0), (20, 0.5)];
         assert_eq!(highest(&[a.clone(), b.clone()], None), 1);
-        // The best place for the other curve: 0.5 − 0 for b, 2 for a.
-        let found = gain(&[a, b]);
-        assert_eq!((found.mean, found.error), (1.25, 0.75));
-        // Gains of 3, −2 and 0.5: 0.5 on average, with a standard error of 1.44; then 1.5 with one of 0.29.
+        let found = gain(&[a.clone(), b.clone()]);
+        assert_eq!((found.mean, found.error), (2.0, 0.0));
+        // So it is for any four of these.
+        let found = gain(&[b.clone(), b.clone(), b, a.clone(), a]);
+        assert_eq!((found.mean, found.error), (2.0, 0.0));
+        // Gains of 3, −2 and 0.5: 0.5 on average, with a standard error of 1.44; then 1.5 with one of 0.76.
         let by = |gain: f64| vec![(0, 1.0), (10, 1.0 + gain)];
         assert_eq!(updates(&[by(3.0), by(-2.0), by(0.5)]), 0);
-        assert_eq!(updates(&[by(2.0), by(1.5), by(1.0)]), 10);
+        assert_eq!(updates(&[by(3.0), by(0.5), by(1.0)]), 10);
         assert_eq!(updates(&[vec![(0, 1.0), (5, 1.0)]]), 0);
         assert_eq!(updates(&[]), 0);
     }
