@@ -116,7 +116,7 @@ class Learning(Parts):
         l1, l2, l1b, max_norm, target, target_strength
             Penalties on the weights (L1, L2, squared L1 norm of each hidden unit's weights), a bound on the norm of each hidden
             unit's weights, and a target for the means of hidden units with the strength of its penalty. Where rows are few and
-            neither these nor a length are set, ``l2`` is chosen by cross-validation.
+            neither these nor a length are set, ``l2`` is 0.3 divided by their number.
         on_gradient
             ``on_gradient(gradient, machine)`` is called with the gradient of every update and the machine it was computed for,
             and returns a term to add, such as that of a penalty, or ``None``.
@@ -148,7 +148,7 @@ class Learning(Parts):
         ``train``. An exception in one of them ends the run before the present update is made. A step rule or estimator with internal
         state can define ``state_dict()`` and ``load_state_dict(state)`` (numbers or arrays by name, restored as float64) for
         checkpoints; ``clear()`` of a step rule is called when an update was undone. With custom functions, the length of
-        the run, the learning rate and the penalty are not chosen by cross-validation.
+        the run and the learning rate are not chosen by cross-validation.
 
         Examples
         --------

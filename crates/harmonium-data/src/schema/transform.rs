@@ -174,6 +174,11 @@ impl Transform {
         Self { range: (low, high), ..all }
     }
 
+    /// The same map with straight ends that go on for ever.
+    pub fn without_ends(self) -> Self {
+        Self { range: EVERYWHERE, ..self }
+    }
+
     /// Of the values, if z is standard normal.
     fn log_likelihood(&self, x: &[f64]) -> f64 {
         x.iter().map(|&x| self.log_slope(x) - 0.5 * self.forward(x).powi(2)).sum()

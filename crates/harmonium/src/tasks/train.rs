@@ -91,7 +91,7 @@ impl<'a, T: Real> Train<'a, T> {
         self.params.rate = Some(rate);
         self
     }
-    /// Penalties and bounds; without any, runs on few rows have a penalty that is chosen by cross-validation.
+    /// Penalties and bounds; without any, runs on few rows have a small penalty on squared weights.
     pub fn regulariser(mut self, regulariser: Regulariser) -> Self {
         self.params.regulariser = Some(regulariser);
         self

@@ -1,4 +1,4 @@
-//! The length, the rate and the penalty of a run, by cross-validation.
+//! The length and the rate of a run, by cross-validation.
 
 use super::cost::Cost;
 use super::{Control, Data, Event, Observer, StopReason, TrainPlan, Trainer};
@@ -33,10 +33,6 @@ const PATIENCE: usize = 4;
 /// quadruples the gain on one overfits another from the start (docs/design/0006-learning.md).
 const RATES: [f64; 2] = [0.25, 4.0];
 
-/// Factors on the planned penalty that are tried, where none is set, at the best rate. The fewer rows there are for what
-/// there is to learn, the stronger a penalty they need (docs/design/0006-learning.md).
-const PENALTIES: [f64; 2] = [0.3, 3.0];
-
 /// Parts after which other settings may be given up.
 const RACE: usize = 3;
 
@@ -45,22 +41,11 @@ const RACE: usize = 3;
 /// updates, two of them say nothing about the third.
 const MANY: usize = 5;
 
-/// Which settings cross-validation may change.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Free {
-    /// The learning rate.
-    pub(super) rate: bool,
-    /// The penalty on squared weights.
-    pub(super) penalty: bool,
-}
-
-/// The rate, the penalty and the length with the best score on held-out rows.
+/// The rate and the length with the best score on held-out rows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Choice {
     /// Learning rate.
     pub(super) rate: f64,
-    /// Penalty on squared weights.
-    pub(super) l2: f64,
     /// Updates; 0 if the start is the best model.
     pub(super) updates: u64,
 }
@@ -68,8 +53,7 @@ pub(super) struct Choice {
 /// Scores of left-out rows along a run: the update and the score of each evaluation.
 type Scores = Vec<(u64, f64)>;
 
-/// The best length of the planned run, and the best of a few rates and penalties where these are free, by
-/// cross-validation: the run is repeated without each of the folds, and the mean of their scores decides. `None` if there is
+/// The best length of the planned run, and the best of a few rates if `any_rate`, by cross-validation: the run is repeated without each of the folds, and the mean of their scores decides. `None` if there is
 /// no score, or `stopped` returns true.
 ///
 /// # Errors
@@ -78,7 +62,7 @@ pub(super) fn choose<T: Real>(
     plan: &TrainPlan,
     machine: &Machine<T>,
     data: &Data<T>,
-    free: Free,
+    any_rate: bool,
     stopped: &dyn Fn() -> bool,
 ) -> Result<Option<Choice>> {
     let order = shuffled(data.rows(), plan.seed);
@@ -87,52 +71,49 @@ pub(super) fn choose<T: Real>(
     let evaluations = (BUDGET / (4.0 * folds as f64 * cost.evaluation)) as u64;
     let evaluations = evaluations.clamp(FEWEST_EVALUATIONS, EVALUATIONS);
     let spent = Cell::new(0.0);
-    let curve = |fold: usize, rate: f64, l2: f64| -> Result<Scores> {
+    let curve = |fold: usize, rate: f64| -> Result<Scores> {
         let part = |held: bool| -> Vec<usize> {
             let wanted = order.iter().enumerate().filter(|(i, _)| (i % parts == fold) == held);
             wanted.map(|(_, &r)| r).collect()
         };
         let (train, valid) = (data.select(&part(false)), data.select(&part(true)));
-        let mut plan = TrainPlan {
+        let plan = TrainPlan {
             batch: plan.batch.min(train.positive_weight_rows().len()),
             patience: 0,
             evaluate_every: (plan.updates / evaluations).max(1),
             rate,
             ..plan.clone()
         };
-        plan.regulariser.l2 = l2;
         let mut watch =
             Curve { points: Vec::new(), best: (f64::NEG_INFINITY, 0), cost, spent: &spent, stopped };
         let mut trainer = Trainer::new(machine.clone(), plan, &train)?.with_valid(&valid)?;
         trainer.run(&mut [&mut watch])?;
         Ok(watch.points)
     };
-    let mut choice = Choice { rate: plan.rate, l2: plan.regulariser.l2, updates: 0 };
+    let mut choice = Choice { rate: plan.rate, updates: 0 };
     let mut curves = Vec::new();
     for fold in 0..folds {
         if fold >= ENOUGH && spent.get() > BUDGET {
             break;
         }
-        curves.push(curve(fold, choice.rate, choice.l2)?);
+        curves.push(curve(fold, choice.rate)?);
         // Where nothing can be scored all scores are −∞, and the start is kept: no other model is known to be better than it.
         if stopped() || curves[fold].is_empty() {
             return Ok(None);
         }
     }
-    let rates = RATES.iter().filter(|_| free.rate).map(|f| (f * plan.rate, None));
-    let penalties = PENALTIES.iter().filter(|_| free.penalty).map(|f| (0.0, Some(f * choice.l2)));
     let mut best = gain(&curves);
-    for (rate, l2) in rates.chain(penalties).collect::<Vec<_>>() {
+    for factor in RATES.iter().filter(|_| any_rate) {
         if spent.get() > BUDGET {
             break;
         }
-        let (rate, l2) = l2.map_or((rate, choice.l2), |l2| (choice.rate, l2));
-        let Some(found) = race(&curves, |fold| curve(fold, rate, l2))? else { continue };
+        let rate = factor * plan.rate;
+        let Some(found) = race(&curves, |fold| curve(fold, rate))? else { continue };
         if stopped() {
             return Ok(None);
         }
         if gain(&found).mean > best.mean {
-            (choice, best, curves) = (Choice { rate, l2, updates: 0 }, gain(&found), found);
+            (choice, best, curves) = (Choice { rate, updates: 0 }, gain(&found), found);
         }
     }
     choice.updates = updates(&curves);

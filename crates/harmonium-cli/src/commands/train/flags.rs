@@ -95,7 +95,7 @@ pub(crate) struct TrainArgs {
     /// Strength of the penalty on absolute weights
     #[arg(long, value_name = "X", help_heading = "Learning", allow_negative_numbers = true)]
     l1: Option<f64>,
-    /// Strength of the penalty on squared weights [default: chosen on few rows, else 0]
+    /// Strength of the penalty on squared weights [default: 0.3 / rows where rows are few, else 0]
     #[arg(long, value_name = "X", help_heading = "Learning", allow_negative_numbers = true)]
     l2: Option<f64>,
     /// Evaluations without a better held-out score after which to stop; 0 for never

@@ -61,11 +61,11 @@ impl Job {
         // Standard input cannot be read again: the run will keep a copy.
         let input = (config.data.name.as_deref() == Some("-")).then(|| set.train.clone());
         let data = layout.take_data(&machine, &mut set.train)?;
-        // The runs that choose length, rate and penalty may take longer than the run itself: say so once.
+        // The runs that choose length and rate may take longer than the run itself: say so once.
         let (start, told) = (Instant::now(), Cell::new(common.quiet));
         let never_stop = || {
             if start.elapsed().as_secs_f64() > PATIENCE && !told.replace(true) {
-                say!("choosing length, rate and penalty of the run by cross-validation …");
+                say!("choosing the length and the rate of the run by cross-validation …");
             }
             false
         };
