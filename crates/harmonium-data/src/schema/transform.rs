@@ -167,7 +167,7 @@ impl Transform {
             return Self { curve, centre, scale: 1.0, range: EVERYWHERE };
         }
         let all = Self { curve, centre, scale: spread, range: EVERYWHERE };
-        let z = || x.iter().map(|&x| all.forward(x));
+        let z = || x.iter().map(|&x| all.along_the_curve(x));
         let (left, right) = curve.straight_ends();
         let low = if left { z().fold(f64::INFINITY, f64::min) - MARGIN } else { EVERYWHERE.0 };
         let high = if right { z().fold(f64::NEG_INFINITY, f64::max) + MARGIN } else { EVERYWHERE.1 };
@@ -184,9 +184,14 @@ impl Transform {
         x.iter().map(|&x| self.log_slope(x) - 0.5 * self.forward(x).powi(2)).sum()
     }
 
+    /// $(u(x) - c)/s$, which is z within the range.
+    fn along_the_curve(&self, x: f64) -> f64 {
+        (self.curve.forward(x) - self.centre) / self.scale
+    }
+
     /// z of x.
     pub fn forward(&self, x: f64) -> f64 {
-        let z = (self.curve.forward(x) - self.centre) / self.scale;
+        let z = self.along_the_curve(x);
         let (low, high) = self.range;
         match z {
             _ if z < low => low - (low - z).ln_1p(),
@@ -208,7 +213,7 @@ impl Transform {
 
     /// $\ln(dz/dx)$ at x: the Jacobian term of a log-density.
     pub fn log_slope(&self, x: f64) -> f64 {
-        let z = (self.curve.forward(x) - self.centre) / self.scale;
+        let z = self.along_the_curve(x);
         let beyond = (self.range.0 - z).max(z - self.range.1).max(0.0);
         self.curve.log_slope(x) - self.scale.ln() - beyond.ln_1p()
     }
@@ -343,7 +348,7 @@ mod tests {
         }
     }
 
-    /// Training values are mapped straight, and a value fifty standard deviations beyond them costs less than thirty nats.
+    /// Training values are mapped straight, and a value fifty standard deviations beyond them costs less than forty nats.
     #[test]
     fn straight_ends_give_way_far_beyond_the_values() {
         let normal = normal_scores(500);

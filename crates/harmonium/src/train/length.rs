@@ -90,19 +90,18 @@ pub(super) fn choose<T: Real>(
         trainer.run(&mut [&mut watch])?;
         Ok(watch.points)
     };
-    let mut choice = Choice { rate: plan.rate, updates: 0 };
     let mut curves = Vec::new();
     for fold in 0..folds {
         if fold >= ENOUGH && spent.get() > BUDGET {
             break;
         }
-        curves.push(curve(fold, choice.rate)?);
+        curves.push(curve(fold, plan.rate)?);
         // Where nothing can be scored all scores are −∞, and the start is kept: no other model is known to be better than it.
         if stopped() || curves[fold].is_empty() {
             return Ok(None);
         }
     }
-    let mut best = gain(&curves);
+    let (mut best, mut best_rate) = (gain(&curves), plan.rate);
     for factor in RATES.iter().filter(|_| any_rate) {
         if spent.get() > BUDGET {
             break;
@@ -112,12 +111,12 @@ pub(super) fn choose<T: Real>(
         if stopped() {
             return Ok(None);
         }
-        if gain(&found).mean > best.mean {
-            (choice, best, curves) = (Choice { rate, updates: 0 }, gain(&found), found);
+        let found_gain = gain(&found);
+        if found_gain.mean > best.mean {
+            (best, best_rate, curves) = (found_gain, rate, found);
         }
     }
-    choice.updates = updates(&curves);
-    Ok(Some(choice))
+    Ok(Some(Choice { rate: best_rate, updates: updates(&curves) }))
 }
 
 /// The curves of other settings for the same parts; `None` as soon as they gain no more than those of the `best` settings.
