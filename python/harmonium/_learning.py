@@ -12,7 +12,7 @@ from . import _core, _custom, _inputs, _settings
 from ._names import suggesting, suggestion
 from ._parts import FilePath, Parts
 from ._progress import Bar
-from ._results import Checkpoint, Run
+from ._results import Checkpoint, LeftOut, Run
 from ._table import Table, is_frame
 from ._threads import resolve
 
@@ -255,8 +255,8 @@ class Learning(Parts):
         self._seed = report["settings"].get("seed")
         self.last_run = Run(
             report["updates"], report["stop"], report["reason"], report["seconds"], report["settings"], report["history"],
-            Checkpoint(found),
-        )
+            Checkpoint(found), None if report["left_out"] is None else LeftOut(**report["left_out"]),
+        )  # fmt: skip
         if report["floor"] is not None:
             self._details["floor"] = report["floor"]
         if raised is not None:

@@ -157,6 +157,19 @@ def _number(x: Any) -> str:
 
 
 @dataclass(frozen=True)
+class LeftOut:
+    """The log-likelihood of rows that were left out in turn while the length of a run was chosen: a little too high, because
+    these rows made the choice."""
+
+    #: Nats per row, in the mean over the parts.
+    log_likelihood: float
+    #: Its standard error by the spread of the parts, where there are several.
+    std_err: float | None
+    #: What was gained over the start of the run.
+    gain: float
+
+
+@dataclass(frozen=True)
 class Run:
     """A training run: how it ended, its settings including all defaults, its learning curve."""
 
@@ -173,6 +186,8 @@ class Run:
     history: list[dict[str, Any]] = field(repr=False)
     #: The state from which the run can be resumed.
     checkpoint: Checkpoint = field(repr=False)
+    #: What rows said that were left out in turn, where the length was chosen by cross-validation.
+    left_out: LeftOut | None = None
 
     @property
     def interrupted(self) -> bool:
@@ -199,6 +214,7 @@ class Run:
             ("updates", self.updates),
             ("ended", self.reason),
             ("seconds", f"{self.seconds:.1f}"),
+            *([("left-out rows", f"{self.left_out.log_likelihood:.4f}")] if self.left_out else []),
             ("estimator", _words(self.settings.get("estimator", {}))),
             ("batch", self.settings.get("batch")),
             ("learning rate", self.settings.get("rate")),

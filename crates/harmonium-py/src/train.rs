@@ -9,7 +9,7 @@ use crate::precision::{Precise, each};
 use crate::rows::Rows;
 use crate::watch::{Listener, Watch, WatchParams};
 use crate::work::{Link, run};
-use harmonium::train::{Data, Floor, StopReason, TrainParams, Trainer};
+use harmonium::train::{Data, Floor, LeftOut, StopReason, TrainParams, Trainer};
 use harmonium::{Archive, Result};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -41,7 +41,7 @@ pub(crate) fn plan<'py>(
         })?
     });
     raised.map_or(Ok(()), Err)?;
-    to_python(py, &result.map_err(raise)?.params())
+    to_python(py, &result.map_err(raise)?.0.params())
 }
 
 type Trained = (Machine, Checkpoint, Py<PyAny>, Option<Py<PyAny>>);
@@ -124,7 +124,7 @@ impl<T: Precise> Job<'_, T> {
         watch: WatchParams,
     ) -> Result<(harmonium::Machine<T>, Archive, Value)> {
         let (start, machine, data, valid) = (Instant::now(), self.machine, self.data, self.valid);
-        let mut trainer = self.trainer(link)?;
+        let (mut trainer, left_out) = self.trainer(link)?;
         if let Some(valid) = valid {
             trainer = trainer.with_valid(valid)?;
         }
@@ -148,6 +148,7 @@ impl<T: Precise> Job<'_, T> {
             "reason": reason.to_string(),
             "seconds": watch.seconds(),
             "settings": trainer.plan().params(),
+            "left_out": left_out,
             "gave_up": trainer.gave_up(),
             "floor": floor,
             "history": watch.into_history(),
@@ -157,23 +158,26 @@ impl<T: Precise> Job<'_, T> {
 }
 
 impl<'a, T: Precise> Job<'a, T> {
-    /// A run that goes on, or the first moment of one, chosen as the command line chooses it.
-    fn trainer<'d>(self, link: &'d Link<'_>) -> Result<Trainer<'d, T>>
+    /// A run that goes on, or the first moment of one, chosen as the command line chooses it, and what rows said that were left
+    /// out for this.
+    fn trainer<'d>(self, link: &'d Link<'_>) -> Result<(Trainer<'d, T>, Option<LeftOut>)>
     where
         'a: 'd,
     {
         let (machine, hooks) = (self.machine, self.custom.hooks(link));
         if let Some(archive) = self.resume {
-            return Trainer::resume_with(machine.clone(), self.data, archive, hooks);
+            return Ok((Trainer::resume_with(machine.clone(), self.data, archive, hooks)?, None));
         }
         let stopped = || link.stopped();
         let levels = harmonium::train::starts_from_levels(machine, &self.params);
         let pretrain = self.pretrain.unwrap_or(levels);
-        let plan = hooks.plan(self.params, machine, self.data, self.time_budget, &stopped)?;
+        let (plan, left_out) =
+            hooks.plan(self.params, machine, self.data, self.time_budget, &stopped)?;
         let mut watch = Listener { link };
         let machine = machine.clone();
         let trainer =
             harmonium::train::trainer(machine, plan, self.data, pretrain, hooks, &mut watch, &stopped)?;
-        trainer.ok_or(harmonium::Error::Stopped { what: "training of the levels" })
+        let trainer = trainer.ok_or(harmonium::Error::Stopped { what: "training of the levels" })?;
+        Ok((trainer, left_out))
     }
 }

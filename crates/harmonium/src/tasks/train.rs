@@ -3,8 +3,8 @@
 use super::IntoData;
 use crate::estimate::{Estimator, NegativePhase};
 use crate::train::{
-    Control, Data, Event, Floor, Gradient, Hooks, Observer, Reduce, Regulariser, StepRule, StopReason,
-    TrainParams, TrainPlan, Trainer, starts_from_levels, trainer,
+    Control, Data, Event, Floor, Gradient, Hooks, LeftOut, Observer, Reduce, Regulariser, StepRule,
+    StopReason, TrainParams, TrainPlan, Trainer, starts_from_levels, trainer,
 };
 use crate::{Archive, Error, Machine, Real, Result};
 use std::borrow::Cow;
@@ -34,6 +34,8 @@ pub struct Trained {
     pub reason: StopReason,
     /// The settings it ran with.
     pub plan: TrainPlan,
+    /// The likelihood of rows that were left out in turn, where the length of the run was found by cross-validation.
+    pub left_out: Option<LeftOut>,
     /// Independent columns with the marginals of the training rows, for comparison in evaluations. `None` for
     /// discriminative training, which is not a model of the rows.
     pub floor: Option<Floor>,
@@ -233,11 +235,13 @@ impl<'a, T: Real> Train<'a, T> {
                 _ => Control::Continue,
             })
         };
+        let mut left_out = None;
         let mut trainer = match resume {
             Some(checkpoint) => Trainer::resume_with(machine.clone(), &data, checkpoint, hooks)?,
             None => {
                 let pretrain = pretrain.unwrap_or_else(|| starts_from_levels(machine, &params));
-                let plan = hooks.plan(params, machine, &data, seconds, &stopped)?;
+                let (plan, found) = hooks.plan(params, machine, &data, seconds, &stopped)?;
+                left_out = found;
                 trainer(machine.clone(), plan, &data, pretrain, hooks, &mut watch, &stopped)?
                     .ok_or(Error::Stopped { what: "training of the levels" })?
             }
@@ -261,6 +265,7 @@ impl<'a, T: Real> Train<'a, T> {
             updates: outcome.updates,
             reason: outcome.reason,
             plan: outcome.plan,
+            left_out,
             floor,
             checkpoint,
         })

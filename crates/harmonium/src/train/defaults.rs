@@ -1,7 +1,7 @@
 //! Defaults of unset settings: estimator, rate and length, by the machine and its data.
 
 use super::init::has_only_bits;
-use super::length::choose;
+use super::length::{LeftOut, choose};
 use super::{Coordinates, Data, Init, Optimiser, TrainParams, TrainPlan, Trainer};
 use crate::estimate::{Estimator, LabelsParams};
 use crate::{Machine, Real, Result, Role};
@@ -15,17 +15,19 @@ const PATIENT: u64 = 20_000;
 const STD: f64 = 0.01;
 
 /// Rows up to which the length of a run is chosen by cross-validation, for bits and for other columns, and the fewest
-/// rows for it.
+/// rows for it. Fewer rows of states are learnt by heart, as one would learn a list of patterns; a density that has learnt rows by heart
+/// has no limit, so that real columns are cross-validated as soon as that is possible, and not learnt before.
 const FEW_BITS: usize = 1000;
 pub(super) const FEW_ROWS: usize = 5000;
 const FEWEST: usize = 20;
+const FEWEST_REALS: usize = 5;
 
 /// Strength of the penalty on squared weights of such runs, for all rows together: that of a normal prior of variance 1/0.3 for every
 /// weight per standard deviation of its column (docs/design/0006-learning.md).
 const PENALTY: f64 = 0.3;
 
-/// The plan of a run: `params` with defaults for all unset fields. With a time budget in seconds and neither updates
-/// nor epochs set, as many updates as fit into it, by a measurement that `stopped` can end.
+/// The plan of a run: `params` with defaults for all unset fields, and what rows said that were left out to find the length. With
+/// a time budget in seconds and neither updates nor epochs set, as many updates as fit into it, by a measurement that `stopped` can end.
 ///
 /// # Errors
 /// Settings that do not fit the machine or the data.
@@ -35,7 +37,7 @@ pub fn settings<T: Real>(
     data: &Data<T>,
     time_budget: Option<f64>,
     stopped: &dyn Fn() -> bool,
-) -> Result<TrainPlan> {
+) -> Result<(TrainPlan, Option<LeftOut>)> {
     Draft::new(params, machine, data)?.finish(machine, data, time_budget, stopped)
 }
 
@@ -69,7 +71,7 @@ impl Draft {
         Ok(Self { plan: params.plan(machine, data)?, free, any_rate, any_penalty, hybrid })
     }
 
-    /// The plan with its length and rate, determined as in [`settings`].
+    /// The plan with its length and rate, determined as in [`settings`], and what the rows said that were left out for it.
     ///
     /// # Errors
     /// Errors of an update.
@@ -79,7 +81,7 @@ impl Draft {
         data: &Data<T>,
         time_budget: Option<f64>,
         stopped: &dyn Fn() -> bool,
-    ) -> Result<TrainPlan> {
+    ) -> Result<(TrainPlan, Option<LeftOut>)> {
         let Self { mut plan, free, any_rate, any_penalty, hybrid } = self;
         if let (Some(budget), true) = (time_budget, free) {
             let updates = updates_within(budget, &plan, machine, data, stopped)?;
@@ -87,10 +89,10 @@ impl Draft {
             if any_rate && !hybrid {
                 plan.rate = plan.default_rate(machine);
             }
-            return Ok(plan);
+            return Ok((plan, None));
         }
         if !free || hybrid {
-            return Ok(plan);
+            return Ok((plan, None));
         }
         let weights: usize = machine.couplings().iter().map(|c| c.w().len()).sum();
         // A run whose length is chosen by cross-validation is repeated several times.
@@ -101,15 +103,19 @@ impl Draft {
         if any_rate {
             plan.rate = plan.default_rate(machine);
         }
+        let mut left_out = None;
         if is_short_of_rows(machine, data) {
             // All bits have the same scale.
             let any_rate = any_rate && !has_only_bits(machine);
             if any_penalty {
                 plan.regulariser.l2 = PENALTY / data.rows() as f64;
             }
-            if let Some(choice) = choose(&plan, machine, data, any_rate, stopped)? {
+            if data.rows() < FEWEST_REALS {
+                plan.stop_after = 0;
+            } else if let Some(choice) = choose(&plan, machine, data, any_rate, stopped)? {
                 plan.rate = choice.rate;
                 plan.stop_after = choice.updates.min(updates);
+                left_out = choice.left_out;
             } else {
                 plan.stop_after = updates;
             }
@@ -118,7 +124,7 @@ impl Draft {
                 plan.init = Init::Data { std: 0.0 };
             }
         }
-        Ok(plan)
+        Ok((plan, left_out))
     }
 }
 
@@ -126,9 +132,11 @@ impl Draft {
 /// held-out rows. Large sets of bits take longer to learn than they have updates.
 fn is_short_of_rows<T: Real>(machine: &Machine<T>, data: &Data<T>) -> bool {
     let most = if has_only_bits(machine) { FEW_BITS } else { FEW_ROWS };
+    let dense = machine.with_role(Role::Visible).any(|l| machine.layer(l).kind().states().is_none());
+    let fewest = if dense { 0 } else { FEWEST };
     let weights: usize = machine.couplings().iter().map(|c| c.w().len()).sum();
     let conditional = machine.with_role(Role::Condition).next().is_some();
-    (FEWEST..most).contains(&data.rows()) && weights <= SMALL && !conditional
+    (fewest..most).contains(&data.rows()) && weights <= SMALL && !conditional
 }
 
 /// Default training of class machines: mostly discriminative, partly generative.
@@ -182,7 +190,8 @@ mod tests {
         let data = Data::new(machine.data(vec![Batch::Bits(bits)]).unwrap());
         for budget in [None, Some(1e-3)] {
             PLANS.set(0);
-            let plan = settings(TrainParams::default(), &machine, &data, budget, &|| false).unwrap();
+            let (plan, _) =
+                settings(TrainParams::default(), &machine, &data, budget, &|| false).unwrap();
             assert_eq!(PLANS.get(), 1);
             // A complete plan is unchanged by planning.
             assert_eq!(plan.params().plan(&machine, &data).unwrap(), plan);

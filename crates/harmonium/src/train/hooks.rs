@@ -1,6 +1,6 @@
 //! Custom components of a run: learning rate, step rule, estimator, and hooks on the gradient.
 
-use super::{Data, Gradient, Reduce, TrainParams, TrainPlan};
+use super::{Data, Gradient, LeftOut, Reduce, TrainParams, TrainPlan};
 use crate::estimate::{Estimator, NegativePhase};
 use crate::machine::Parameters;
 use crate::{Archive, Error, Machine, Real, Result};
@@ -141,13 +141,13 @@ impl<'d, T: Real> Hooks<'d, T> {
         data: &Data<T>,
         time_budget: Option<f64>,
         stopped: &dyn Fn() -> bool,
-    ) -> Result<TrainPlan> {
+    ) -> Result<(TrainPlan, Option<LeftOut>)> {
         if self.has_estimator() {
             params.estimator.get_or_insert(Estimator::Pcd { sweeps: None, chains: None });
         }
         match self.is_empty() {
             true => super::settings(params, machine, data, time_budget, stopped),
-            false => params.plan(machine, data),
+            false => Ok((params.plan(machine, data)?, None)),
         }
     }
 

@@ -4,14 +4,17 @@ use super::cost::Cost;
 use super::{Control, Data, Event, Observer, StopReason, TrainPlan, Trainer};
 use crate::estimate::Estimator;
 use crate::{Machine, Real, Result};
+use serde::Serialize;
 use std::cell::Cell;
 
 /// Into how many parts the rows are cut, and how many of these are left out in turn: fewer where there are enough rows for
 /// the scores of few parts to agree, or where gradients are sampled and a run takes longer.
 fn folds(rows: usize, exact: bool) -> (usize, usize) {
     match rows {
-        0..300 if exact => (10, 10),
-        0..300 => (5, 5),
+        0..300 => {
+            let parts = if exact { 10 } else { 5 }.min(rows);
+            (parts, parts)
+        }
         300..1500 => (3, 3),
         _ => (4, 1),
     }
@@ -48,6 +51,20 @@ pub(super) struct Choice {
     pub(super) rate: f64,
     /// Updates; 0 if the start is the best model.
     pub(super) updates: u64,
+    /// What the rows that were left out say of models of this rate and length.
+    pub(super) left_out: Option<LeftOut>,
+}
+
+/// The log-likelihood of rows that were left out in turn, by models of the other rows with the rate and the length that were
+/// chosen: a little too high, because these rows made the choice.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct LeftOut {
+    /// Mean over the parts, in nats per row.
+    pub log_likelihood: f64,
+    /// Its standard error by the spread of the parts, where there are several.
+    pub std_err: Option<f64>,
+    /// What was gained over the start of the run.
+    pub gain: f64,
 }
 
 /// Scores of left-out rows along a run: the update and the score of each evaluation.
@@ -70,7 +87,7 @@ pub(super) fn choose<T: Real>(
     let cost = Cost::new(machine, plan, data);
     let evaluations = (BUDGET / (4.0 * folds as f64 * cost.evaluation)) as u64;
     let evaluations = evaluations.clamp(FEWEST_EVALUATIONS, EVALUATIONS);
-    let spent = Cell::new(0.0);
+    let (spent, likelihoods) = (Cell::new(0.0), Cell::new(true));
     let curve = |fold: usize, rate: f64| -> Result<Scores> {
         let part = |held: bool| -> Vec<usize> {
             let wanted = order.iter().enumerate().filter(|(i, _)| (i % parts == fold) == held);
@@ -84,8 +101,14 @@ pub(super) fn choose<T: Real>(
             rate,
             ..plan.clone()
         };
-        let mut watch =
-            Curve { points: Vec::new(), best: (f64::NEG_INFINITY, 0), cost, spent: &spent, stopped };
+        let mut watch = Curve {
+            points: Vec::new(),
+            best: (f64::NEG_INFINITY, 0),
+            cost,
+            spent: &spent,
+            likelihoods: &likelihoods,
+            stopped,
+        };
         let mut trainer = Trainer::new(machine.clone(), plan, &train)?.with_valid(&valid)?;
         trainer.run(&mut [&mut watch])?;
         Ok(watch.points)
@@ -116,7 +139,9 @@ pub(super) fn choose<T: Real>(
             (best, best_rate, curves) = (found_gain, rate, found);
         }
     }
-    Ok(Some(Choice { rate: best_rate, updates: updates(&curves) }))
+    let updates = updates(&curves);
+    let left_out = likelihoods.get().then(|| left_out(&curves, updates)).flatten();
+    Ok(Some(Choice { rate: best_rate, updates, left_out }))
 }
 
 /// The curves of other settings for the same parts; `None` as soon as they gain no more than those of the `best` settings.
@@ -150,15 +175,37 @@ fn highest(curves: &[Scores], but: Option<usize>) -> usize {
     (0..common).max_by(|&a, &b| sum(a).total_cmp(&sum(b)).then(b.cmp(&a))).unwrap_or(0)
 }
 
-/// What each curve gains at the place that is best for the others, where there are many: the best of many scores is
-/// better by chance alone.
+/// The place that is best for the other curves, where there are many: the best of many scores is better by chance alone.
+fn place_for(curves: &[Scores], k: usize) -> usize {
+    highest(curves, (curves.len() >= MANY).then_some(k))
+}
+
+/// What each curve gains at its place.
 fn gain(curves: &[Scores]) -> Gain {
-    let n = curves.len() as f64;
-    let place = |k: usize| highest(curves, (curves.len() >= MANY).then_some(k));
-    let gains: Vec<f64> = curves.iter().enumerate().map(|(k, c)| c[place(k)].1 - c[0].1).collect();
-    let mean = gains.iter().sum::<f64>() / n;
-    let variance = gains.iter().map(|g| (g - mean).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
-    Gain { mean, error: (variance / n).sqrt() }
+    let gains = curves.iter().enumerate().map(|(k, c)| c[place_for(curves, k)].1 - c[0].1);
+    let (mean, error) = mean_and_error(gains.collect());
+    Gain { mean, error: error.unwrap_or(0.0) }
+}
+
+/// The mean, and its standard error by the spread of several numbers.
+fn mean_and_error(x: Vec<f64>) -> (f64, Option<f64>) {
+    let n = x.len() as f64;
+    let mean = x.iter().sum::<f64>() / n;
+    let squares = x.iter().map(|x| (x - mean).powi(2)).sum::<f64>();
+    (mean, (n > 1.0).then(|| (squares / (n - 1.0) / n).sqrt()))
+}
+
+/// The scores of the left-out rows for models of the chosen length.
+fn left_out(curves: &[Scores], updates: u64) -> Option<LeftOut> {
+    let place = |k: usize| if updates == 0 { 0 } else { place_for(curves, k) };
+    let scores: Vec<f64> = curves.iter().enumerate().map(|(k, c)| c[place(k)].1).collect();
+    let starts = curves.iter().map(|c| c[0].1).sum::<f64>() / curves.len() as f64;
+    let (log_likelihood, std_err) = mean_and_error(scores);
+    log_likelihood.is_finite().then_some(LeftOut {
+        log_likelihood,
+        std_err,
+        gain: log_likelihood - starts,
+    })
 }
 
 /// The update with the largest mean over the curves; the start, unless the gain is more than two standard errors, or one where
@@ -177,6 +224,8 @@ struct Curve<'a> {
     cost: Cost,
     /// Seconds, by estimate, of this run and those before.
     spent: &'a Cell<f64>,
+    /// Whether all scores so far are log-likelihoods, and not a substitute.
+    likelihoods: &'a Cell<bool>,
     stopped: &'a dyn Fn() -> bool,
 }
 
@@ -190,6 +239,9 @@ impl<T: Real> Observer<T> for Curve<'_> {
     fn on_event(&mut self, event: &Event, run: &Trainer<'_, T>) -> Result<Control> {
         if let Event::Evaluated(e) = event {
             let score = e.score.filter(|s| s.is_finite()).unwrap_or(f64::NEG_INFINITY);
+            if !e.metrics.iter().any(|(name, _)| name.starts_with("valid_log_likelihood")) {
+                self.likelihoods.set(false);
+            }
             self.points.push((e.update, score));
             if score > self.best.0 {
                 self.best = (score, self.points.len());

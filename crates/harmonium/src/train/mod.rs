@@ -38,6 +38,7 @@ pub use event::{Control, Evaluated, Event, Observer, Outcome, StopReason, Update
 pub use floor::Floor;
 pub use gradient::{Gradient, Reduce, Share};
 pub use hooks::{Hooks, StepRule};
+pub use length::LeftOut;
 pub use metrics::{Metrics, object as event_object};
 pub use params::{Coordinates, Init, Optimiser, Regulariser, Schedule, TrainParams};
 pub use plan::TrainPlan;

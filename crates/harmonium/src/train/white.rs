@@ -2,6 +2,7 @@
 
 use super::Data;
 use super::em::moments_with_gaps;
+use super::init::spare_variance;
 use crate::machine::{Cholesky, Linear};
 use crate::sample::purpose;
 use crate::{Batch, Bits, Key, Machine, Real, Result, Role};
@@ -114,7 +115,7 @@ impl Normal {
     /// The same with a precision that can grow by this factor in any direction before rounding matters.
     fn with_room(x: &Array2<f64>, wts: Option<&[f64]>, known: Option<&Bits>, room: f64) -> Option<Self> {
         let rows = WeightedRows::new(x, wts, known);
-        let enough = x.nrows() >= PLENTY * x.ncols() || x.nrows() < 2 * FOLDS || x.ncols() < 2;
+        let enough = x.nrows() >= PLENTY * x.ncols() || x.ncols() < 2;
         let best = if enough { SHRINKAGES[0] } else { rows.best_shrinkage() };
         let moments = Moments::new(&rows, |_| true);
         // Dependent columns, or inconsistent correlations due to gaps, may need more.
@@ -178,18 +179,23 @@ impl<'a> WeightedRows<'a> {
         Self { x, held }
     }
 
-    /// The shrinkage with the largest likelihood of left-out complete rows.
+    /// The shrinkage with the largest likelihood of left-out complete rows. One or two rows say nothing of correlations: a
+    /// single row that is left has no spread, and two always lie on a line.
     fn best_shrinkage(&self) -> f64 {
+        let folds = FOLDS.min(self.x.nrows());
+        if folds < 3 {
+            return SHRINKAGES[SHRINKAGES.len() - 1];
+        }
         let mut scores = [0.0; SHRINKAGES.len()];
         let complete = |r: usize| self.held.row(r).iter().all(|h| *h > 0.0);
-        for fold in 0..FOLDS {
-            let moments = Moments::new(self, |r| r % FOLDS != fold);
+        for fold in 0..folds {
+            let moments = Moments::new(self, |r| r % folds != fold);
             for (score, shrinkage) in scores.iter_mut().zip(SHRINKAGES) {
                 let Some(normal) = moments.normal(shrinkage) else {
                     *score = f64::NEG_INFINITY;
                     continue;
                 };
-                let left_out = (fold..self.x.nrows()).step_by(FOLDS).filter(|&r| complete(r));
+                let left_out = (fold..self.x.nrows()).step_by(folds).filter(|&r| complete(r));
                 *score += left_out
                     .map(|r| self.held[[r, 0]].powi(2) * normal.log_density(self.x.row(r)))
                     .sum::<f64>();
@@ -222,8 +228,12 @@ impl Moments {
     }
 
     fn of_covariance(mean: Array1<f64>, covariance: Array2<f64>) -> Self {
-        // A constant column has no scale of its own.
-        let scale = covariance.diag().mapv(|v| if v > 0.0 { v.sqrt() } else { 1.0 });
+        // A constant column has no scale of its own, and gets that of an independent one.
+        let variance = |j: usize| match covariance[[j, j]] {
+            v if v > 0.0 => v,
+            _ => spare_variance(mean[j]),
+        };
+        let scale = Array1::from_shape_fn(mean.len(), |j| variance(j).sqrt());
         let correlation = Array2::from_shape_fn(covariance.dim(), |(i, j)| match i == j {
             true => 1.0,
             false => covariance[[i, j]] / (scale[i] * scale[j]),

@@ -40,7 +40,7 @@ pub(crate) struct TrainArgs {
     /// Data that decide which model is kept and when to stop
     #[arg(long, value_name = "DATA", help_heading = "Data")]
     valid: Option<String>,
-    /// Data for the final likelihood [default: the test part, or a tenth of a file's rows]
+    /// Data for the final likelihood [default: the test part, or a tenth of a file of 500 rows or more]
     #[arg(long, value_name = "DATA", help_heading = "Data")]
     test: Option<String>,
     /// Fraction of the rows to hold out for the test, or a file of row numbers; 0 holds out none

@@ -13,8 +13,8 @@ use crate::signals::Stop;
 use harmonium::estimate::Estimator;
 use harmonium::io::Provenance;
 use harmonium::train::{
-    Data, Draft, Event, Floor, Hooks, Metrics, Observer, Snapshots, StopReason, TrainPlan, Trainer,
-    trainer,
+    Data, Draft, Event, Floor, Hooks, LeftOut, Metrics, Observer, Snapshots, StopReason, TrainPlan,
+    Trainer, trainer,
 };
 use harmonium::{Archive, Machine, Role};
 use harmonium_data::{Dataset, Table};
@@ -44,6 +44,8 @@ pub(super) struct Job {
     /// Independent columns with the marginals of the training rows; none for discriminative training, which
     /// does not model the rows.
     floor: Option<Floor>,
+    /// What rows said that were left out to find the length of the run; unknown where it is resumed.
+    left_out: Option<LeftOut>,
     start: Start,
 }
 
@@ -72,7 +74,7 @@ impl Job {
         // Settings are validated before anything is written, and the output folder before the search for the length.
         let draft = Draft::new(config.train, &machine, &data)?;
         run.create(common.force)?;
-        let plan = draft.finish(&machine, &data, config.run.time_budget, &never_stop)?;
+        let (plan, left_out) = draft.finish(&machine, &data, config.run.time_budget, &never_stop)?;
         config.train = plan.params();
         if let Some(train) = input {
             keep_input(&mut config, &train, set.test.as_ref(), &run)?;
@@ -80,7 +82,7 @@ impl Job {
         run::write(&run.config(), true, config.text()?.as_bytes())?;
         let floor = floor(&config, &machine, &data)?;
         let start = Start::Plan(Box::new(plan));
-        Ok(Self { config, run, set, data, machine, layout, floor, start })
+        Ok(Self { config, run, set, data, machine, layout, floor, left_out, start })
     }
 
     /// Resumes a run.
@@ -95,7 +97,7 @@ impl Job {
             false => Start::Plan(Box::new(config.train.plan(&machine, &data)?)),
         };
         let floor = floor(&config, &machine, &data)?;
-        Ok(Self { config, run, set, data, machine, layout, floor, start })
+        Ok(Self { config, run, set, data, machine, layout, floor, left_out: None, start })
     }
 
     /// Trains, evaluates and reports.
@@ -298,8 +300,8 @@ impl Job {
         self.failure(trainer, reason, evaluation.as_ref())
     }
 
-    /// The failure of a run whose model has been written: training gave up, or the model diverged or is worse than independent
-    /// columns.
+    /// The failure of a run whose model has been written: training gave up, or the model is no distribution, diverged or is worse
+    /// than independent columns.
     fn failure(
         &self,
         trainer: &Trainer<'_, f32>,
@@ -310,7 +312,10 @@ impl Job {
         let what = match (trainer.gave_up(), verdict) {
             (true, _) => format!("training gave up: {reason}"),
             (false, Some(verdict)) => format!("the model is not to be used: {verdict}"),
-            (false, None) => return Ok(()),
+            (false, None) => match trainer.result().check_normalisable() {
+                Err(why) => format!("the model is not to be used: {why}"),
+                Ok(()) => return Ok(()),
+            },
         };
         Err(Failure::new(format!(
             "{what}; try fewer hidden units (--hidden), a smaller --learning-rate, `--estimator pt`, or other kinds of columns \
@@ -346,6 +351,7 @@ impl Job {
             "stop": reason.name(),
             "reason": reason.to_string(),
             "seconds": trained,
+            "left_out": self.left_out,
             "evaluation": evaluation.map(Evaluation::json),
         })
     }
@@ -355,6 +361,15 @@ impl Job {
         put!("")?;
         for line in evaluation.map(Evaluation::words).unwrap_or_default() {
             put!("{line}")?;
+        }
+        // Rows that the model has learnt from say little of others.
+        if let (Some(left_out), None) = (self.left_out, &self.set.test) {
+            let error = left_out.std_err.map(|e| format!(" ± {:.3}", 1.96 * e)).unwrap_or_default();
+            put!(
+                "rows that were left out in turn: about {:.3}{error} nats per row, {:+.3} against the start of the run",
+                left_out.log_likelihood,
+                left_out.gain
+            )?;
         }
         if let Some(images) = images.filter(|i| i[0].width <= 40) {
             let across = ((width() - 4) / (images[0].width + 2)).clamp(1, 10);
