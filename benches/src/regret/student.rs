@@ -31,7 +31,7 @@ pub fn start(blank: &Machine, rows: &States<f32>) -> Result<Machine> {
     let data = Data::new(rows.clone());
     // The start does not depend on how long a run is, which would be found by cross-validation.
     let params = TrainParams { updates: Some(1), ..TrainParams::default() };
-    let plan = settings(params, blank, &data, None, &|| false)?;
+    let (plan, _) = settings(params, blank, &data, None, &|| false)?;
     let run = Trainer::new(blank.clone(), plan, &data)?;
     Ok(run.machine().clone())
 }
@@ -50,7 +50,7 @@ pub fn train(
     on_threads(1, || {
         let clock = Clock::start();
         let data = Data::new(rows.clone());
-        let plan = settings(params, blank, &data, None, &|| false)?;
+        let (plan, _) = settings(params, blank, &data, None, &|| false)?;
         let deep = blank.with_role(Role::Hidden).count() > 1;
         let late = || limit.is_some_and(|limit| clock.seconds() > limit);
         let on_time = |_: &Event, _: &Trainer<'_, f32>| {

@@ -82,7 +82,7 @@ fn settings_are_completed() {
     let choose = |config: MachineConfig, params: TrainParams, budget| {
         let (machine, layout, _) = made(config, &table);
         let data = layout.data(&machine, &table).unwrap();
-        settings(params, &machine, &data, budget, &|| false).unwrap().params()
+        settings(params, &machine, &data, budget, &|| false).unwrap().0.params()
     };
     let pcd = || Some(Estimator::Pcd { sweeps: Some(1), chains: Some(10) });
     let wish = TrainParams { estimator: pcd(), ..TrainParams::default() };

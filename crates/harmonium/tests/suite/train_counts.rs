@@ -123,7 +123,7 @@ fn machines_without_a_quick_score_learn() {
     };
     let (train, test) = (part(0), part(rows));
     let params = TrainParams { seed: Some(1), ..TrainParams::default() };
-    let plan = harmonium::train::settings(params, &machine, &train, None, &|| false).unwrap();
+    let (plan, _) = harmonium::train::settings(params, &machine, &train, None, &|| false).unwrap();
     assert!(plan.params().stop_after != Some(0), "{plan:?}");
     let mut trainer = Trainer::new(machine.clone(), plan, &train).unwrap();
     trainer.run(&mut []).unwrap();
