@@ -113,6 +113,18 @@ def test_samples_features_and_likelihood_are_the_same(tmp_path):
     assert [row["log_likelihood"]["value"] for row in scored] == list(machine.log_likelihood(test, seed=3).rows)
 
 
+def test_diagnoses_are_the_same(tmp_path):
+    cli("train", "digits", "--hidden", 6, "--updates", 20, "--seed", 1, "-o", "run", "-q", cwd=tmp_path)
+    (tmp_path / "run" / "model.safetensors").rename(tmp_path / "model.safetensors")
+    theirs = json.loads(cli("evaluate", "model.safetensors", "digits:test", "--seed", 3, "--json", cwd=tmp_path))
+    machine = hm.load(tmp_path / "model.safetensors")
+    found = machine.diagnose(hm.read("digits").test, seed=3)
+    assert found.chains == theirs["chains"] and found.samples == theirs["samples"]
+    theirs = json.loads(cli("verify", "model.safetensors", "--seed", 3, "--json", cwd=tmp_path))
+    ours = machine.verify(seed=3)
+    assert (ours["p_value"], ours["agrees"]) == (theirs["p_value"], theirs["ok"])
+
+
 def test_gradients_are_the_same(tmp_path):
     cli("train", "digits", "--hidden", 6, "--updates", 20, "--seed", 1, "-o", "run", "-q", cwd=tmp_path)
     machine, test = hm.load(tmp_path / "run"), hm.read("digits").test

@@ -3,6 +3,7 @@
 mod common;
 
 use common::Place;
+use harmonium::evaluate::{VERIFY_CHAINS, VERIFY_SWEEPS};
 use harmonium::tasks::Fill;
 use harmonium::train::TrainParams;
 use harmonium_data::{Overrides, ReadOptions, Table, load};
@@ -102,6 +103,30 @@ fn likelihood_ln_z_and_scores() {
     let rounded: Vec<f64> =
         found.log_likelihood.rows.iter().map(|x| format!("{x:.4}").parse().unwrap()).collect();
     assert_eq!(numbers(&ran.out, 2), rounded);
+}
+
+/// Of the rows without gaps, which the command line picks itself.
+#[test]
+fn diagnoses() {
+    let (place, table, model) = both("rbm", "");
+    let data = model.layout.data(&model.machine, &table).unwrap();
+    let rows = data.whole().unwrap();
+    let training = rows.clone().into_owned();
+    let found = model.machine.diagnose(rows.into_owned()).training(&training).seed(4).run().unwrap();
+    let ran = place.run("evaluate run people.csv --seed 4 --json -q");
+    let told: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(told["chains"], serde_json::to_value(found.chains).unwrap());
+    assert_eq!(told["samples"], serde_json::to_value(found.samples).unwrap());
+    let v = harmonium::evaluate::verify(
+        &model.machine,
+        VERIFY_CHAINS,
+        VERIFY_SWEEPS,
+        4,
+        &mut harmonium::partition::silent,
+    );
+    let ran = place.run("verify run --seed 4 --json -q");
+    let told: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(told["p_value"].as_f64(), Some(v.unwrap().p_value));
 }
 
 /// Of the rows without gaps.

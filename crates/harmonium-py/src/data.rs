@@ -74,9 +74,11 @@ impl Table {
         Some((labels.column, labels.codes.iter().map(code).collect()))
     }
 
-    /// Rows with a category that its column does not have, where that is no error.
-    fn impossible(&self) -> Vec<usize> {
-        self.table.impossible().to_vec()
+    /// Rows that a machine gives probability 0: with a category that its column does not have, where that is no error, or a count
+    /// beyond the largest one of its units. `layers` are those of the blocks.
+    fn impossible(&self, machine: &Machine, layers: Vec<usize>) -> PyResult<Vec<usize>> {
+        let kinds = layers.into_iter().map(|l| machine.kind(l)).collect::<PyResult<Vec<_>>>()?;
+        Ok(harmonium_table::impossible_rows(&self.table, &kinds))
     }
 
     /// How much every row counts.

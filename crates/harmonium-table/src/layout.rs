@@ -74,6 +74,21 @@ pub(crate) fn unit_kind(group: &hd::Group, seen: &[Histogram], counts: CountUnit
     }
 }
 
+/// The rows of a table that units of these kinds, one for each of its blocks in order, give probability 0: those with a category
+/// that its column does not have ([`Table::impossible`]), or a count beyond the largest of its units.
+pub fn impossible_rows(table: &Table, kinds: &[Kind]) -> Vec<usize> {
+    let beyond = |r: usize| {
+        table.blocks().iter().zip(kinds).any(|(block, kind)| match (block.kind, &block.values) {
+            (hd::Kind::Count, Values::Codes(codes)) => {
+                let beyond = |j: usize| kind.states().is_some_and(|n| codes.get(r, j) >= n);
+                (0..block.cols()).any(|j| !block.is_missing(r, j) && beyond(j))
+            }
+            _ => false,
+        })
+    };
+    (0..table.rows()).filter(|r| table.impossible().binary_search(r).is_ok() || beyond(*r)).collect()
+}
+
 /// A remark on the number of rows that an average leaves out because they are [`impossible`](Layout::impossible).
 pub fn impossible_remark(rows: usize) -> Option<String> {
     let rows = match rows {
@@ -133,22 +148,10 @@ impl Layout {
         Self { schema: Arc::new(schema), layers, labels: None }
     }
 
-    /// The rows of a table that the machine gives probability 0: those with a category that its column does not have
-    /// ([`Table::impossible`]), or a count beyond the largest of its units.
+    /// The rows of a table that the machine gives probability 0, as in [`impossible_rows`].
     pub fn impossible(&self, machine: &Machine, table: &Table) -> Vec<usize> {
-        let beyond = |r: usize| {
-            table.blocks().iter().zip(&self.layers).any(|(block, &l)| {
-                match (block.kind, &block.values) {
-                    (hd::Kind::Count, Values::Codes(codes)) => {
-                        let states = machine.layer(l).kind().states();
-                        let beyond = |j: usize| states.is_some_and(|n| codes.get(r, j) >= n);
-                        (0..block.cols()).any(|j| !block.is_missing(r, j) && beyond(j))
-                    }
-                    _ => false,
-                }
-            })
-        };
-        (0..table.rows()).filter(|r| table.impossible().binary_search(r).is_ok() || beyond(*r)).collect()
+        let kinds: Vec<Kind> = self.layers.iter().map(|&l| machine.layer(l).kind()).collect();
+        impossible_rows(table, &kinds)
     }
 
     /// The rows of a table as training data, with weights and missing entries.

@@ -8,7 +8,7 @@ use crate::model::Model;
 use crate::output::{is_shown, put, say, width};
 use crate::picture;
 use clap::Args;
-use harmonium::sample::SamplingMethod;
+use harmonium::sample::{SamplingMethod, TEMPERATURES};
 use harmonium::tasks::{SWEEPS, SWEEPS_BETWEEN, Samples};
 use harmonium::{Machine, Role};
 use harmonium_data::Table;
@@ -50,9 +50,9 @@ pub(crate) struct SampleArgs {
     temperature: f64,
     /// Always use replica exchange: every chain has replicas at this many temperatures, the hottest of which move freely,
     /// and swaps states with them after every sweep, so that it reaches all modes [default if given: 12]
-    #[arg(long, value_name = "TEMPERATURES", num_args = 0..=1, default_missing_value = "12",
+    #[arg(long, value_name = "TEMPERATURES", num_args = 0..=1,
           value_parser = clap::value_parser!(u16).range(2..=1000))]
-    tempering: Option<u16>,
+    tempering: Option<Option<u16>>,
     /// Always use plain chains, even if samples could be exact or chains do not mix
     #[arg(long, conflicts_with = "tempering")]
     no_tempering: bool,
@@ -108,7 +108,7 @@ impl SampleArgs {
             )));
         }
         let how = match self.tempering {
-            Some(rungs) => SamplingMethod::Tempered(rungs.into()),
+            Some(rungs) => SamplingMethod::Tempered(rungs.map_or(TEMPERATURES, usize::from)),
             None if self.no_tempering => SamplingMethod::Plain,
             None => SamplingMethod::Auto,
         };

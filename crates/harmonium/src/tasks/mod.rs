@@ -29,6 +29,7 @@
 //! | [`Complete`] | [`Machine::complete`](crate::Machine::complete) | [`Completed`] |
 //! | [`Features`] | [`Machine::features`](crate::Machine::features) | an array for each hidden layer |
 //! | [`Classify`] | [`Machine::classify`](crate::Machine::classify) | [`Classes`] |
+//! | [`Diagnose`] | [`Machine::diagnose`](crate::Machine::diagnose) | [`Diagnosis`] |
 //! | [`Gradient`] | [`Machine::gradient`](crate::Machine::gradient) | [`Parameters`](crate::Parameters) |
 //!
 //! Rows may be arrays, bits, lists of the units that are on, [`States`](crate::States) or [`Data`](crate::train::Data): see
@@ -37,6 +38,7 @@
 
 mod classify;
 mod complete;
+mod diagnose;
 mod evaluate;
 mod features;
 mod gradient;
@@ -47,6 +49,7 @@ mod train;
 
 pub use classify::{Classes, Classify};
 pub use complete::{Complete, Completed, Fill};
+pub use diagnose::{DIAGNOSE_CHAINS, DIAGNOSE_SWEEPS, Diagnose, Diagnosis};
 pub use evaluate::{Evaluate, Evaluation};
 pub use features::Features;
 pub use gradient::Gradient;

@@ -30,7 +30,7 @@ mod update;
 mod watch;
 mod white;
 
-pub use checkpoint::{Checkpoints, Snapshots, params as checkpoint_params};
+pub use checkpoint::{CHECKPOINT_SECONDS, Checkpoints, Snapshots, params as checkpoint_params};
 pub use coordinates::OffsetsAndScales;
 pub use data::Data;
 pub use defaults::{Draft, settings};
@@ -38,7 +38,7 @@ pub use event::{Control, Evaluated, Event, Observer, Outcome, StopReason, Update
 pub use floor::Floor;
 pub use gradient::{Gradient, Reduce, Share};
 pub use hooks::{Hooks, StepRule};
-pub use metrics::{Metrics, object as event_object};
+pub use metrics::{Metrics, RECORDED_UPDATES, object as event_object};
 pub use params::{Coordinates, Init, Optimiser, Regulariser, Schedule, TrainParams};
 pub use plan::TrainPlan;
 pub use pretrain::{starts_from_levels, trainer};
