@@ -182,7 +182,7 @@ impl Layout {
         let rows = table.rows();
         let mut taken = Vec::new();
         for (block, &l) in table.blocks_mut().iter_mut().zip(&self.layers) {
-            let empty = Values::Bits(hd::Bits::zeros(0, 0));
+            let empty = Values::Bits(Bits::default());
             let values = std::mem::replace(&mut block.values, empty);
             taken.push((l, take(values, rows, &transforms(&self.schema, &block.columns))));
         }
@@ -376,12 +376,7 @@ fn singles(reals: &hd::Matrix<f64>, rows: usize, maps: &[Option<Transform>]) -> 
 /// The same, without a copy where the form is the same.
 fn take(values: Values, rows: usize, maps: &[Option<Transform>]) -> Batch<f32> {
     match values {
-        Values::Bits(bits) => {
-            let cols = bits.cols();
-            Batch::Bits(
-                Bits::from_words(rows, cols, bits.into_words()).expect("equal packing, padding zero"),
-            )
-        }
+        Values::Bits(bits) => Batch::Bits(bits),
         Values::Codes(codes) => {
             let cols = codes.cols();
             Batch::Codes(
@@ -402,13 +397,7 @@ fn take(values: Values, rows: usize, maps: &[Option<Transform>]) -> Batch<f32> {
 fn values(layer: &Layer, batch: &Batch<f32>, maps: &[Option<Transform>]) -> Values {
     let (rows, cols) = (batch.rows(), layer.len());
     match batch {
-        Batch::Bits(bits) => {
-            let mut out = hd::Bits::zeros(rows, cols);
-            for r in 0..rows {
-                (0..cols).filter(|&j| bits.get(r, j)).for_each(|j| out.set(r, j, true));
-            }
-            Values::Bits(out)
-        }
+        Batch::Bits(bits) => Values::Bits(bits.clone()),
         Batch::Codes(codes) => {
             let mut out = hd::Matrix::zeros(rows, cols);
             codes.indexed_iter().for_each(|((r, j), &x)| out.set(r, j, x));

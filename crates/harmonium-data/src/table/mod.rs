@@ -1,6 +1,5 @@
 //! The typed table: blocks of columns of one kind, with labels, weights and names kept beside them.
 
-mod bits;
 mod block;
 pub(crate) mod build;
 mod matrix;
@@ -10,13 +9,12 @@ mod text;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-pub use bits::Bits;
 pub use block::{Block, Values};
 pub use matrix::{Matrix, NumberArray};
 pub use text::{Ignored, Labels, TextColumn};
 
 use crate::schema::numbered;
-use crate::{Error, Kind, Place, Result, Schema};
+use crate::{Bits, Error, Kind, Place, Result, Schema};
 
 /// Rows of typed columns.
 ///
