@@ -17,6 +17,7 @@ mod guard;
 mod hooks;
 mod init;
 mod length;
+mod lost_modes;
 mod metrics;
 mod mixing;
 mod optimise;
