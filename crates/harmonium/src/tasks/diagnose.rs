@@ -54,6 +54,8 @@ impl<T: Real> Machine<T> {
 }
 
 impl<'a, T: Real> Diagnose<'a, T> {
+    chain_settings!();
+
     /// The rows that the machine was trained on: samples that equal one of them may have been memorised. Without them copies are
     /// looked for among the diagnosed rows.
     pub fn training(mut self, rows: &'a States<T>) -> Self {
@@ -68,16 +70,6 @@ impl<'a, T: Real> Diagnose<'a, T> {
     /// Sweeps of each chain.
     pub fn sweeps(mut self, sweeps: usize) -> Self {
         self.sweeps = sweeps;
-        self
-    }
-    /// Seed of all random numbers.
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.seed = seed;
-        self
-    }
-    /// Called between sweeps; returns true to stop.
-    pub fn stop_when(mut self, stopped: impl Fn() -> bool + 'a) -> Self {
-        self.stopped = Box::new(stopped);
         self
     }
 

@@ -36,6 +36,22 @@
 //! [`IntoData`]. A task checks its machine, its rows and its settings once, in `run`; every error names what is wrong.
 //! Equal seeds give equal results; without one the seed is 0.
 
+/// The settings of tasks that run chains.
+macro_rules! chain_settings {
+    () => {
+        /// Seed of all random numbers.
+        pub fn seed(mut self, seed: u64) -> Self {
+            self.seed = seed;
+            self
+        }
+        /// Called between sweeps; returns true to stop.
+        pub fn stop_when(mut self, stopped: impl Fn() -> bool + 'a) -> Self {
+            self.stopped = Box::new(stopped);
+            self
+        }
+    };
+}
+
 mod classify;
 mod complete;
 mod diagnose;
