@@ -18,6 +18,7 @@ __all__ = [
     "EXACT_SECONDS",
     "LogLikelihood",
     "LogZ",
+    "MAX_WORDS",
     "Machine",
     "RECORDED_UPDATES",
     "REWEIGHT",
@@ -40,6 +41,7 @@ __all__ = [
     "load_data",
     "log_likelihood",
     "log_z",
+    "means_label",
     "mixing",
     "pack_schema",
     "plan",
@@ -53,6 +55,7 @@ __all__ = [
     "train",
     "unpack_schema",
     "verify",
+    "words_differ",
 ]
 
 _Path = str | PathLike[str]
@@ -72,6 +75,7 @@ COMPLETE_SWEEPS: int
 DIAGNOSE_CHAINS: int
 DIAGNOSE_SWEEPS: int
 EXACT_SECONDS: float
+MAX_WORDS: int
 RECORDED_UPDATES: int
 REWEIGHT: float
 SAMPLE_SWEEPS: int
@@ -277,6 +281,8 @@ def read_columns(
     columns: list[tuple[str, str | None, list[str] | None, _F64]], place: str, known: _Known, seed: int, unseen: bool
 ) -> Table: ...
 def impossible_remark(rows: int) -> str | None: ...
+def means_label(name: str) -> bool: ...
+def words_differ(distinct: int, entries: int) -> bool: ...
 def pack_schema(schema: dict[str, Any]) -> str: ...
 def unpack_schema(text: str) -> dict[str, Any]: ...
 def schema_toml(schema: dict[str, Any]) -> str: ...

@@ -20,8 +20,6 @@ from ._threads import resolve
 Array = npt.NDArray[Any]
 #: Kinds by column, ``{"age": "real", "town": {"kind": "categorical", "categories": [...]}}``, or the path of a TOML file.
 SchemaLike = Union[Mapping[str, Any], str, "PathLike[str]", "Schema"]
-#: Names of columns that are assumed to be the label, as in files.
-_LABELS = ("label", "labels", "class", "target")
 
 
 @dataclass(frozen=True)
@@ -301,7 +299,7 @@ def _given(
             levels, values, kind = None, _numbers(c), None
         elif levels is not None and said.get(c.name) in ("binary", "categorical", "label"):
             kind = said[c.name]
-        elif c.name not in said and not guessed and kind in ("binary", "categorical") and c.name.lower() in _LABELS:
+        elif c.name not in said and not guessed and kind in ("binary", "categorical") and _core.means_label(c.name):
             guessed, kind = True, "label"
         out.append((c.name, kind, None if levels is None else list(levels), np.ascontiguousarray(values)))
     return out

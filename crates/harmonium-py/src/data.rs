@@ -169,6 +169,18 @@ pub(crate) fn impossible_remark(rows: usize) -> Option<String> {
     harmonium_table::impossible_remark(rows)
 }
 
+/// Whether a column of this name is assumed to hold the class of a row.
+#[pyfunction]
+pub(crate) fn means_label(name: &str) -> bool {
+    harmonium_data::means_label(name)
+}
+
+/// Whether a column with so many distinct words among its entries holds names, which differ from row to row.
+#[pyfunction]
+pub(crate) fn words_differ(distinct: usize, entries: usize) -> bool {
+    harmonium_data::words_differ(distinct, entries)
+}
+
 /// The table of columns in memory; `place` names it in messages. With `unseen`, a category that its column does not have
 /// makes its row impossible, and is no error.
 #[pyfunction]

@@ -40,6 +40,8 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(data::load_data, m)?)?;
     m.add_function(wrap_pyfunction!(data::read_columns, m)?)?;
     m.add_function(wrap_pyfunction!(data::impossible_remark, m)?)?;
+    m.add_function(wrap_pyfunction!(data::means_label, m)?)?;
+    m.add_function(wrap_pyfunction!(data::words_differ, m)?)?;
     m.add_function(wrap_pyfunction!(schema::pack_schema, m)?)?;
     m.add_function(wrap_pyfunction!(schema::unpack_schema, m)?)?;
     m.add_function(wrap_pyfunction!(schema::schema_toml, m)?)?;
@@ -76,6 +78,7 @@ fn add_defaults(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("VERIFY_SWEEPS", evaluate::VERIFY_SWEEPS)?;
     m.add("EXACT_SECONDS", exact::SECONDS)?;
     m.add("CHECKPOINT_SECONDS", train::CHECKPOINT_SECONDS)?;
+    m.add("MAX_WORDS", harmonium_data::MAX_WORDS)?;
     m.add("RECORDED_UPDATES", train::RECORDED_UPDATES)?;
     m.add("REWEIGHT", harmonium_data::ReadOptions::REWEIGHT)
 }
