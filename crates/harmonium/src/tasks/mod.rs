@@ -71,5 +71,5 @@ pub use features::Features;
 pub use gradient::Gradient;
 pub use log_z::EstimateLogZ;
 pub use rows::{IntoData, Number};
-pub use sample::{Exchange, SWEEPS, SWEEPS_BETWEEN, Sample, Samples};
+pub use sample::{ExchangeDiagnostics, SWEEPS, SWEEPS_BETWEEN, Sample, Samples};
 pub use train::{Train, Trained};

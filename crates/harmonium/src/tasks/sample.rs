@@ -37,7 +37,7 @@ pub struct Samples<T: Real = f32> {
     /// Whether they are independent draws from the exact distribution.
     pub exact: bool,
     /// Diagnostics of the replica exchange, if it was used.
-    pub exchange: Option<Exchange>,
+    pub exchange: Option<ExchangeDiagnostics>,
     /// A note on choices made automatically.
     pub note: Option<String>,
     /// A reason why the samples may be unreliable.
@@ -46,7 +46,7 @@ pub struct Samples<T: Real = f32> {
 
 /// Diagnostics of replica exchange.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Exchange {
+pub struct ExchangeDiagnostics {
     /// Number of temperatures.
     pub temperatures: usize,
     /// Smallest acceptance between neighbours.
@@ -160,7 +160,7 @@ impl<'a, T: Real> Sample<'a, T> {
             true => all.select(&(0..self.n).collect::<Vec<_>>()),
             false => all,
         };
-        let exchange = source.replicas().map(|replicas| Exchange {
+        let exchange = source.replicas().map(|replicas| ExchangeDiagnostics {
             temperatures: replicas.ladder().betas().len(),
             acceptance: replicas.ladder().acceptance().iter().copied().fold(1.0, f64::min),
             round_trips: replicas.round_trips(),
