@@ -60,6 +60,19 @@ fn training_sampling_completion_and_features() {
     let drawn = model.sample(6, |task| task.seed(9).sweeps(30)).unwrap();
     assert_eq!(ran.out, csv(&drawn));
 
+    let ran = place.run("sample run -n 6 --seed 9 --sweeps 30 --clamp town=Rome --clamp height=170 -q");
+    let [town, height] = [("town", "Rome"), ("height", "170")]
+        .map(|(column, entry)| model.layout.clamp(&model.machine, column, entry).unwrap());
+    let drawn = model.sample(6, |task| {
+        let task = task.clamp(town.0, town.1, town.2).clamp(height.0, height.1, height.2);
+        task.seed(9).sweeps(30)
+    });
+    assert_eq!(ran.out, csv(&drawn.unwrap()));
+    assert_eq!(ran.out.matches("Rome").count(), 6);
+    for (column, entry) in [("tow", "Rome"), ("town", "Paris"), ("height", "tall")] {
+        assert!(model.layout.clamp(&model.machine, column, entry).is_err(), "{column}={entry}");
+    }
+
     let ran = place.run("complete run people.csv --seed 2 -q");
     let mut whole = table.clone();
     let filled = model.complete(&mut whole, Fill::Best, |task| task.seed(2)).unwrap();

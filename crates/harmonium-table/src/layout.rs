@@ -301,6 +301,43 @@ impl Layout {
             .find_map(|(group, &l)| group.columns.iter().position(|&c| c == place).map(|unit| (l, unit)))
     }
 
+    /// Layer, unit and value for an entry of a column as it is written: the name of a category, or a number in the column's format.
+    /// These are the arguments of [`Sample::clamp`](harmonium::tasks::Sample::clamp).
+    ///
+    /// # Errors
+    /// [`Error::Entry`]: no column of this name that the machine has units for, or an entry that it cannot have.
+    pub fn clamp<'m>(
+        &self,
+        machine: &'m Machine,
+        column: &str,
+        entry: &str,
+    ) -> Result<(&'m str, usize, f64)> {
+        let columns = &self.schema.columns;
+        let found = self.schema.position(column).and_then(|p| self.unit(p).map(|u| (p, u)));
+        let Some((place, (l, unit))) = found else {
+            let hint = match hd::nearest(column, columns.iter().map(|c| c.name.as_str())) {
+                Some(near) if near != column => format!("did you mean {near:?}?"),
+                _ => {
+                    format!("the columns are {} … {}", columns[0].name, columns[columns.len() - 1].name)
+                }
+            };
+            return Err(Error::Entry(format!("the model has no column {column:?}; {hint}")));
+        };
+        let (kind, categories) = (machine.layer(l).kind(), &columns[place].categories);
+        let code = categories.iter().position(|c| c == entry).map(|i| kind.value(i as u32));
+        let number = code.or(columns[place].format.read(entry).filter(|_| categories.is_empty()));
+        match number.filter(|&x| kind.allows(x)) {
+            Some(x) => Ok((&machine.members()[l].name, unit, self.seen(place, x))),
+            None => {
+                let expected = match categories.is_empty() {
+                    true => kind.allowed(),
+                    false => format!("one of {}", categories.join(", ")),
+                };
+                Err(Error::Entry(format!("column {column:?} cannot be {entry:?}, expected {expected}")))
+            }
+        }
+    }
+
     /// Height and width, when every row is an image.
     pub fn shape(&self) -> Option<[usize; 2]> {
         self.schema
