@@ -120,9 +120,13 @@ def test_diagnoses_are_the_same(tmp_path):
     machine = hm.load(tmp_path / "model.safetensors")
     found = machine.diagnose(hm.read("digits").test, seed=3)
     assert found.chains == theirs["chains"] and found.samples == theirs["samples"]
-    theirs = json.loads(cli("verify", "model.safetensors", "--seed", 3, "--json", cwd=tmp_path))
-    ours = machine.verify(seed=3)
-    assert (ours["p_value"], ours["agrees"]) == (theirs["p_value"], theirs["ok"])
+    small = hm.Machine.rbm(3, 2)
+    small.set_weights([[1, -1], [0.5, 1], [-1, 0]])
+    small.save(tmp_path / "small.safetensors")
+    theirs = json.loads(cli("verify", "small.safetensors", "--seed", 3, "--json", cwd=tmp_path))
+    ours = small.verify(seed=3)
+    assert ours["agrees"] is theirs["ok"] is True and ours["p_value"] == theirs["p_value"]
+    assert not small.verify(sweeps=0, seed=3)["agrees"]  # chains start with all weights cut
 
 
 def test_gradients_are_the_same(tmp_path):
