@@ -1,7 +1,7 @@
 //! All columns of one kind as one matrix.
 
-use super::Matrix;
-use crate::{Bits, Kind};
+use super::{Bits, Matrix};
+use crate::Kind;
 
 /// The values of a [`Block`], one column per column of the table.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,10 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::{Block, Ignored, Labels, Table, TextColumn, Values};
+use super::{Bits, Block, Ignored, Labels, Table, TextColumn, Values};
 use crate::cells::{Cell, Cells};
 use crate::words::{is_gap, is_missing, lenient_number, truth};
-use crate::{Bits, Column, Error, Kind, Overrides, Result, Schema};
+use crate::{Column, Error, Kind, Overrides, Result, Schema};
 
 /// Builds the table that `schema` describes from the columns of `grid` with the same names.
 ///

@@ -10,11 +10,12 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 pub use block::{Block, Values};
+pub use harmonium_kernels::Bits;
 pub use matrix::{Matrix, NumberArray};
 pub use text::{Ignored, Labels, TextColumn};
 
 use crate::schema::numbered;
-use crate::{Bits, Error, Kind, Place, Result, Schema};
+use crate::{Error, Kind, Place, Result, Schema};
 
 /// Rows of typed columns.
 ///
