@@ -52,6 +52,33 @@ class Evaluating(Parts):
         rows = _inputs.rows(self, X, "X", missing=True, soft=True)
         return among(here, self._core.free_energy(rows, 1.0 / temperature, resolve(threads)), np.inf)
 
+    def conditional_mean(
+        self,
+        layer: str,
+        states: Mapping[str, Any],
+        *,
+        inputs: bool = False,
+        temperature: float = 1.0,
+        threads: int | None = None,
+    ) -> npt.NDArray[Any]:
+        """The mean of every unit of ``layer`` given the states of the layers coupled to it, or its input (``inputs=True``).
+
+        A column for each unit, or for each state of a Potts unit: its probability. Layers with couplings among their own units
+        have no such means, and are refused.
+
+        >>> import harmonium as hm
+        >>> rbm = hm.Machine.rbm(2, 1)
+        >>> rbm.set_weights([[2], [-2]])
+        >>> rbm.conditional_mean("v", {"h": [[0], [1]]}).round(3)  # p(v = 1 | h)
+        array([[0.5  , 0.5  ],
+               [0.881, 0.119]], dtype=float32)
+        """
+        place = self._place(layer)
+        for name in states:
+            self._place(name)
+        rows = _inputs.rows(self, states, "states", only=list(states))
+        return self._core.mean(place, rows, inputs, 1.0 / temperature, resolve(threads))
+
     def transform(
         self, X: Any, *, inputs: bool = False, seed: int = 0, threads: int | None = None
     ) -> npt.NDArray[Any]:
@@ -126,7 +153,7 @@ class Evaluating(Parts):
 
         Rows with missing entries (NaN or masked) count with ln p of what is known of them. Of a conditional machine it is
         ln p(v | condition): ``X`` has the condition beside the visible units, and ln Z is found for every condition.
-        ``log_z`` saves the estimate of ln Z where it is known already. A row of a frame with a category or a count that no
+        Give ``log_z`` if ln Z is known already. A row of a frame with a category or a count that no
         training row had has probability 0: ``.rows`` says so, ``.impossible_rows`` counts them, and the mean is that of the others.
 
         >>> import harmonium as hm
@@ -149,7 +176,7 @@ class Evaluating(Parts):
         """
         return _core.pseudo_log_likelihood(self._core, _inputs.rows(self, X, "X", soft=True), resolve(threads))
 
-    def log_probability(self, X: Any, *, seconds: float = 600.0, threads: int | None = None) -> Floats:
+    def log_probability(self, X: Any, *, seconds: float = _core.EXACT_SECONDS, threads: int | None = None) -> Floats:
         """ln p(v) of each row by enumeration; refused where that takes longer than ``seconds``.
 
         Missing entries (NaN or masked) are summed over. A row of a frame with a category or a count that no training row had
@@ -159,14 +186,19 @@ class Evaluating(Parts):
         found = self._core.log_probability(_inputs.rows(self, X, "X", missing=True), seconds, resolve(threads))
         return among(here, found, -np.inf)
 
-    def moments(self, *, seconds: float = 600.0, threads: int | None = None) -> Moments:
+    def moments(self, *, seconds: float = _core.EXACT_SECONDS, threads: int | None = None) -> Moments:
         """ln Z, the mean of every unit and of every pair of coupled units, by enumeration."""
         z, means, stats = self._core.moments(seconds, resolve(threads))
         pairs = dict(zip(self._couplings, stats[len(self._layers) :]))
         return Moments(z, dict(zip(self._layers, means)), pairs, dict(zip([*self._layers, *self._couplings], stats)))
 
     def gradient(
-        self, X: Any, *, sample_weight: Any = None, seconds: float = 600.0, threads: int | None = None
+        self,
+        X: Any,
+        *,
+        sample_weight: Any = None,
+        seconds: float = _core.EXACT_SECONDS,
+        threads: int | None = None,
     ) -> dict[str | tuple[str, str], Floats]:
         """Gradient of the mean log-likelihood by enumeration, by layer and by pair of layers."""
         rows = _inputs.rows(self, X, "X", weights=sample_weight)
@@ -174,22 +206,32 @@ class Evaluating(Parts):
         return dict(zip([*self._layers, *self._couplings], arrays))
 
     def diagnose(
-        self, X: Any, *, chains: int = 32, sweeps: int = 500, seed: int = 0, threads: int | None = None
+        self,
+        X: Any,
+        *,
+        chains: int = _core.DIAGNOSE_CHAINS,
+        sweeps: int = _core.DIAGNOSE_SWEEPS,
+        seed: int = 0,
+        threads: int | None = None,
     ) -> Diagnosis:
         """Whether chains from data and independently initialised chains agree, and whether samples resemble the rows."""
         rows = _inputs.rows(self, X, "X")
-        if len(rows) > 1000:
-            rows = rows.select(list(range(0, len(rows), -(-len(rows) // 1000))))
-        workers = resolve(threads)
-        found = _core.equilibrium(self._core, rows, chains, sweeps, seed, workers)
-        drawn, *_ = _core.sample(self._core, max(100, len(rows)), None, 1000, 100, 1.0, None, seed, workers)
-        samples = _core.quality(self._core, rows, drawn, workers)
+        found, samples = _core.diagnose(self._core, rows, chains, sweeps, seed, resolve(threads))
         return Diagnosis(found["verdict"], found["reasons"], found, samples)
 
     def verify(
-        self, *, chains: int = 4000, sweeps: int = 200, seed: int = 0, threads: int | None = None
+        self,
+        *,
+        chains: int = _core.VERIFY_CHAINS,
+        sweeps: int = _core.VERIFY_SWEEPS,
+        seed: int = 0,
+        threads: int | None = None,
     ) -> dict[str, Any]:
-        """The sampler on this machine (or on a part of it) against enumeration: a small ``p_value`` is bad news."""
+        """Compares the sampler with enumeration, on this machine or on a part of it that can be enumerated.
+
+        ``agrees`` is false where the ``p_value`` is so small that the samples are not those of the machine, most often because
+        its chains mix too slowly for this many ``sweeps``.
+        """
         return _core.verify(self._core, chains, sweeps, seed, resolve(threads))
 
 

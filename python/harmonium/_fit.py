@@ -143,4 +143,4 @@ def _of_array(data: Any, visible: str | LayerLike | None) -> Layer:
         return Layer(n)
     if values <= {-1, 1}:
         return Layer(n, "spin")
-    raise ValueError("visible: say what the numbers are, as in visible='gaussian' or visible='potts:21'")
+    raise ValueError("visible: name the kind of the units, as in visible='gaussian' or visible='potts:21'")

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from . import _core
+
 Floats = npt.NDArray[np.float64]
 TypeInfo = dict[str, Any]
 
-#: A column with more distinct words than this is not categorical (as in files, unless a schema overrides it).
-_MOST_WORDS = 256
 _DAY = 86400.0
 _BOOLS = ("False", "True")
 
@@ -258,8 +258,7 @@ def _kind_of_words(levels: Sequence[str], entries: int) -> str | None:
     except ValueError:
         return None
     n = len(levels)
-    distinct = n > _MOST_WORDS or (entries >= 4 and n == entries) or (entries >= 10 and 2 * n > entries)
-    return "ignore" if n < 2 or distinct else "binary" if n == 2 else "categorical"
+    return "ignore" if n < 2 or _core.words_differ(n, entries) else "binary" if n == 2 else "categorical"
 
 
 def _objects(name: str, values: npt.NDArray[Any], missing: npt.NDArray[np.bool_], info: TypeInfo) -> Typed:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core, _frames
-from ._table import Table, is_frame, typed
+from ._table import Table, is_frame, read_frame
 
 if TYPE_CHECKING:
     from ._parts import Parts
@@ -86,18 +86,11 @@ def possible(machine: Parts, data: Any, name: str, weights: Any = None) -> tuple
     """
     if not is_frame(data) or machine.schema is None:
         return data, weights, None
-    rows = _table(machine, data, name, unseen=True)
+    rows, compiled = _table(machine, data, name, unseen=True)
+    conditional = "condition" in (layer.role for layer in machine.layers.values())
+    layers = [] if conditional else [machine._place(x) for x in rows.schema.layers(machine.visible)]
     here = np.ones(len(rows), dtype=bool)
-    here[list(rows.impossible)] = False
-    if "condition" in (layer.role for layer in machine.layers.values()):
-        layers = []
-    else:
-        layers = [x for x in machine.visible if x != "y" or len(machine.visible) == len(rows.blocks)]
-    for layer, (kind, block), known in zip(layers, rows.groups(), rows.known):
-        states = machine._core.states(machine._place(layer))
-        if kind == "count" and states is not None:
-            beyond = block >= states if known is None else (block >= states) & known
-            here &= ~beyond.any(axis=1)
+    here[compiled.impossible(machine._core, layers)] = False
     if here.all():
         return rows, weights, None
     if not here.any():
@@ -105,8 +98,8 @@ def possible(machine: Parts, data: Any, name: str, weights: Any = None) -> tuple
     return rows.select(here), None if weights is None else np.asarray(weights)[here], here
 
 
-def _table(machine: Parts, frame: Any, name: str, *, unseen: bool = False) -> Table:
-    """The columns of a frame that a machine with a schema knows."""
+def _table(machine: Parts, frame: Any, name: str, *, unseen: bool = False) -> tuple[Table, _core.Table]:
+    """The columns of a frame that a machine with a schema knows, and their compiled form."""
     schema = machine.schema
     assert schema is not None
     frame = _frames.eager(frame)
@@ -116,13 +109,13 @@ def _table(machine: Parts, frame: Any, name: str, *, unseen: bool = False) -> Ta
             raise ValueError(f"{name}: the column {column.name!r} is missing")
     known = [c for c in schema.columns if c.name in present and c.kind != "ignore"]
     part = type(schema)(tuple(known), schema.shape)
-    return typed(_frames.select(frame, [c.name for c in known]), schema=part, name=name, unseen=unseen)
+    return read_frame(_frames.select(frame, [c.name for c in known]), name, part, unseen=unseen)
 
 
 def _typed(machine: Parts, data: Any, name: str, wanted: list[str], weights: Any) -> tuple[Any, Any]:
     """The columns of a table by layer, and its weights; frames become tables if the machine was built for one."""
     if is_frame(data) and machine.schema is not None:
-        data = _table(machine, data, name)
+        data, _ = _table(machine, data, name)
     if not isinstance(data, Table):
         return data, weights
     if weights is None and data.weights is not None:

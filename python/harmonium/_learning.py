@@ -16,9 +16,6 @@ from ._results import Checkpoint, LeftOut, Run
 from ._table import Table, is_frame
 from ._threads import resolve
 
-#: Points of a learning curve.
-_KEPT = 1000
-
 
 class Learning(Parts):
     """The methods of a machine for training."""
@@ -65,7 +62,7 @@ class Learning(Parts):
         callback_every: int | None = None,
         progress: bool | None = None,
         checkpoint: FilePath | None = None,
-        checkpoint_every: float = 30.0,
+        checkpoint_every: float = _core.CHECKPOINT_SECONDS,
     ) -> Run:
         """Trains the machine on rows of data. Settings that are not given get defaults that depend on the machine and the data,
         the same ones as on the command line.
@@ -197,7 +194,7 @@ class Learning(Parts):
         callback_every: int | None = None,
         progress: bool | None = None,
         save_to: FilePath | None = None,
-        checkpoint_every: float = 30.0,
+        checkpoint_every: float = _core.CHECKPOINT_SECONDS,
     ) -> Run:
         """Resumes a run that was stopped: the result is that of an uninterrupted run, bit for bit.
 
@@ -243,7 +240,7 @@ class Learning(Parts):
         time_budget: float | None,
         threads: int | None,
         pretrain: bool | None = None,
-        kept: int = _KEPT,
+        kept: int = _core.RECORDED_UPDATES,
     ) -> Run:
         with _settings.explained():
             core, found, report, raised = _core.train(
@@ -268,7 +265,7 @@ class Learning(Parts):
 
     def _bare_run(self, rows: _core.Rows, callback: Callable[..., Any] | None, every: int, **settings: Any) -> Run:
         """A run without a learning curve, whose recording takes more than a tenth of the time of short runs."""
-        watch = _Watch(self._of, callback, every, False, None, 30.0)
+        watch = _Watch(self._of, callback, every, False, None, _core.CHECKPOINT_SECONDS)
         custom = _custom.parts(self, settings, None)
         return self._run(rows, None, _settings.train_params(settings), custom, None, watch, None, None, kept=0)
 

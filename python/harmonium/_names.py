@@ -1,4 +1,4 @@
-"""Names that are almost right."""
+"""Suggestions for misspelt names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """``did you mean …?``, or what there is.
+    """``did you mean …?``, or the list of known names.
 
     >>> suggestion("spim", ["binary", "spin"])
     "did you mean 'spin'?"
@@ -24,7 +24,7 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 
 
 def suggesting(function: F) -> F:
-    """Unknown keyword arguments are answered with a suggestion."""
+    """A decorator: the error about an unknown keyword argument suggests a known one."""
     known = [p.name for p in inspect.signature(function).parameters.values() if p.name != "self"]
 
     @functools.wraps(function)
@@ -45,8 +45,6 @@ def explain(message: str) -> str:
     >>> explain("unknown field `rung`, expected one of `chains`, `rungs`")
     "unknown field `rung`, expected one of `chains`, `rungs`; did you mean 'rungs'?"
     """
-    # Where it stands in a text that nobody has seen.
-    message = re.sub(r" at line \d+ column \d+$", "", message)
     words = re.findall(r"`([^`]*)`", message)
     if "unknown" in message and len(words) > 1:
         near = difflib.get_close_matches(words[0], words[1:], 1)

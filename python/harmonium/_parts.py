@@ -144,7 +144,7 @@ class Parts:
         self._core = self._core.with_weights(self._pair(a, b), self._matrix(w, "w"))
 
     def set_mask(self, mask: npt.ArrayLike, a: str | None = None, b: str | None = None) -> None:
-        """Says which weights may differ from zero; the others are set to zero and stay there."""
+        """Sets which weights may differ from zero; the others are set to zero and stay there."""
         found = np.asarray(mask, dtype=bool)
         if found.ndim != 2:
             raise ValueError(f"mask: expected 2 dimensions, got shape {found.shape}")
@@ -179,33 +179,32 @@ class Parts:
 
     @property
     def details(self) -> dict[str, str]:
-        """What the model file says of where the machine comes from; may be changed."""
+        """Metadata of the model file by name, such as the data and settings of the training run; may be changed."""
         return self._details
 
     def _maps(self, layer: str) -> list[str | None] | None:
-        """The transforms of the columns of a visible layer of measured columns, where there are some."""
+        """The transforms of the columns of a visible layer, if it has any."""
         schema = self.schema
         if schema is None or not any(c.transform for c in schema.columns):
             return None
-        names = [x for x in self.visible if x != "y" or len(self.visible) == len(schema.groups())]
-        for name, places in zip(names, schema.groups()):
+        for name, places in zip(schema.layers(self.visible), schema.groups()):
             maps = [schema.columns[place].transform for place in places]
             if name == layer and any(maps):
                 return maps
         return None
 
     def _measured(self, layer: str, values: Any) -> Any:
-        """The values of a layer in the numbers of the table that the machine was made for."""
+        """The values of a layer in the units of the table that the machine was built for."""
         maps = self._maps(layer)
         return values if maps is None else _core.from_units(maps, np.ascontiguousarray(values, dtype=np.float64))
 
     @property
     def schema(self) -> Schema | None:
-        """What the columns of the visible layers are, where the machine was made for a table."""
+        """The schema of the table that the machine was built for, if there is one."""
         text = self._details.get("schema")
         return None if text is None else Schema.from_json(text)
 
 
 def _one(arrays: dict[str, Array]) -> Arrays:
-    """The array itself where there is only one."""
+    """The array itself if there is only one."""
     return next(iter(arrays.values())) if len(arrays) == 1 else arrays

@@ -25,7 +25,7 @@ def html_table(title: str, rows: Iterable[tuple[str, Any]]) -> str:
 
 
 def among(here: npt.NDArray[np.bool_] | None, found: npt.NDArray[np.float64], other: float) -> npt.NDArray[np.float64]:
-    """Numbers of some rows among all of them, with ``other`` for the rest."""
+    """``found`` at the rows marked in ``here``, and ``other`` at the rest."""
     if here is None:
         return found
     out = np.full((len(here), *found.shape[1:]), other)
@@ -94,7 +94,7 @@ class LogLikelihood:
 
     @classmethod
     def _of(cls, found: _core.LogLikelihood, here: npt.NDArray[np.bool_] | None = None) -> LogLikelihood:
-        """``here`` says which rows were scored, where others are impossible."""
+        """``here`` marks the rows that were scored; the others are impossible."""
         if found.is_bad_model:
             warnings.warn(f"this model must not be used: {found.verdict} ({found.reasons[0]})", RuntimeWarning, stacklevel=3)
         z = found.log_z

@@ -1,4 +1,4 @@
-"""Sampling: freely, with some units given, in chains; and the completion of rows with gaps."""
+"""Sampling, free or with some units clamped; chains; completion of rows with gaps."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ._trace import Trace
 
 
 class Sampling(Parts):
-    """The part of a machine that samples."""
+    """The methods of a machine for sampling and completion."""
 
     __slots__ = ()
 
@@ -27,8 +27,8 @@ class Sampling(Parts):
         n: int | None = None,
         *,
         chains: int | None = None,
-        sweeps: int = 1000,
-        between: int = 100,
+        sweeps: int = _core.SAMPLE_SWEEPS,
+        between: int = _core.SAMPLE_SWEEPS_BETWEEN,
         temperature: float = 1.0,
         annealing: int | None = None,
         tempering: int | bool | None = None,
@@ -38,11 +38,11 @@ class Sampling(Parts):
         threads: int | None = None,
         as_frame: bool | None = None,
     ) -> Any:
-        """Samples of the visible units, freely or with some of them given.
+        """Samples of the visible units, free or with some of them clamped.
 
-        Those of machines small enough to be enumerated at once are exact and independent of each other. Otherwise a few
-        pairs of chains from different starts are watched first: where they do not forget their start, replica exchange
-        takes the place of plain chains, and a warning says so.
+        Samples of machines small enough to be enumerated at once are exact and independent of each other. Otherwise a few pairs of
+        chains from different starts are compared first: if they stay correlated with their starts, replica exchange replaces
+        plain chains, with a warning.
 
         Parameters
         ----------
@@ -95,7 +95,7 @@ class Sampling(Parts):
         chains: int = 4,
         draws: int = 1000,
         *,
-        sweeps: int = 1000,
+        sweeps: int = _core.SAMPLE_SWEEPS,
         between: int = 1,
         temperature: float = 1.0,
         clamp: Mapping[Any, Any] | None = None,
@@ -194,7 +194,7 @@ class Sampling(Parts):
             name, unit = key if isinstance(key, tuple) else (None, key)
             if name is None:
                 if len(rows) != 1:
-                    raise ValueError(f"clamp: {key!r}: which layer? Write ({next(iter(rows))!r}, {key!r})")
+                    raise ValueError(f"clamp: {key!r}: there are several layers; name one, as in ({next(iter(rows))!r}, {key!r})")
                 (name,) = rows
             if name not in rows:
                 raise ValueError(f"clamp: there is no visible layer {name!r}; {suggestion(str(name), rows)}")
@@ -219,11 +219,10 @@ class Sampling(Parts):
                 raise ValueError(f"clamp: {name!r} cannot be {value!r}; {suggestion(str(value), column.categories)}")
             code = column.categories.index(str(value))
             code = 2 * code - 1 if column.kind == "spin" else code
-        layers = [x for x in self.visible if not (column.kind != "label" and x == "y")]
         if column.kind == "label":
             return ("y", 0), float(code)
         group = next(i for i, places in enumerate(schema.groups()) if place in places)
-        return (layers[group], schema.groups()[group].index(place)), float(code)
+        return (schema.layers(self.visible)[group], schema.groups()[group].index(place)), float(code)
 
     @property
     def _frame_types(self) -> _frames.TypeInfo | None:
@@ -267,8 +266,8 @@ class Sampling(Parts):
         X: Any,
         *,
         fill: str = "best",
-        chains: int = 4,
-        sweeps: int = 200,
+        chains: int = _core.COMPLETE_CHAINS,
+        sweeps: int = _core.COMPLETE_SWEEPS,
         seed: int = 0,
         threads: int | None = None,
         as_frame: bool | None = None,
@@ -337,7 +336,7 @@ class Sampling(Parts):
 
 def _temperatures(tempering: int | bool | None, annealing: int | None) -> int | None:
     """Temperatures of replica exchange, 0 for plain chains, None for an automatic choice."""
-    wanted = None if tempering is None else 12 if tempering is True else int(tempering)
+    wanted = None if tempering is None else _core.TEMPERATURES if tempering is True else int(tempering)
     if wanted is not None and (wanted < 0 or wanted == 1 or (wanted and annealing)):
         raise ValueError(f"tempering: expected at least 2 temperatures and no annealing, got {tempering}")
     return wanted

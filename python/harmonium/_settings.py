@@ -13,13 +13,6 @@ if TYPE_CHECKING:
 
 REGULARISER = ("l1", "l2", "l1b", "max_norm", "target", "target_strength")
 _NAMED = ("estimator", "optimiser", "schedule", "init", "positive")
-#: Default settings of named choices.
-_DEFAULTS: dict[str, dict[str, dict[str, float]]] = {
-    "optimiser": {"momentum": {"mu": 0.9}, "nesterov": {"mu": 0.9}},
-    "positive": {"chain": {"sweeps": 5}, "mean_field": {"rounds": 10}},
-    "init": {"data": {"std": 0.01}},
-    "schedule": {"exponential": {"end": 0.01}, "inverse": {"half": 0.1}},
-}
 
 
 def train_params(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -37,9 +30,6 @@ def train_params(given: Mapping[str, Any]) -> dict[str, Any]:
         out["rate"] = given.pop("learning_rate")
     for key, x in given.items():
         out[key] = _named(x, key) if key in _NAMED else x
-    for key, defaults in _DEFAULTS.items():
-        if key in out:
-            out[key] = {**defaults.get(out[key]["name"], {}), **out[key]}
     return out
 
 

@@ -6,7 +6,7 @@ Columns of one kind (and number of categories) form one visible layer. The schem
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike, fspath
 from typing import Any, Union
@@ -20,8 +20,6 @@ from ._threads import resolve
 Array = npt.NDArray[Any]
 #: Kinds by column, ``{"age": "real", "town": {"kind": "categorical", "categories": [...]}}``, or the path of a TOML file.
 SchemaLike = Union[Mapping[str, Any], str, "PathLike[str]", "Schema"]
-#: Names of columns that are assumed to be the label, as in files.
-_LABELS = ("label", "labels", "class", "target")
 
 
 @dataclass(frozen=True)
@@ -56,6 +54,10 @@ class Schema:
                 states = len(column.categories) if column.kind == "categorical" else 0
                 found.setdefault((column.kind, states), []).append(place)
         return list(found.values())
+
+    def layers(self, visible: Sequence[str]) -> list[str]:
+        """The layers of the groups, among the visible ones: all but that of the class."""
+        return [name for name in visible if name != "y" or len(visible) == len(self.groups())]
 
     @property
     def label(self) -> Column | None:
@@ -133,8 +135,6 @@ class Table:
     _rows: int = field(default=0, repr=False)
     #: The column types of the original frame, for converting back.
     types: _frames.TypeInfo | None = field(default=None, repr=False)
-    #: Rows with a category that its column does not have, where that is no error.
-    impossible: tuple[int, ...] = field(default=(), repr=False)
 
     @classmethod
     def _of(cls, found: _core.Table) -> Table:
@@ -148,7 +148,6 @@ class Table:
             None if labels is None else np.array(labels[1], dtype=np.int64),
             None if weights is None else np.array(weights),
             len(found),
-            impossible=tuple(found.impossible()),
         )
 
     def __len__(self) -> int:
@@ -177,8 +176,7 @@ class Table:
     def arrays(self, layers: list[str]) -> dict[str, Array]:
         """The values by layer, masked where they are missing."""
         out: dict[str, Array] = {}
-        names = [name for name in layers if name != "y" or len(layers) == len(self.blocks)]
-        for name, block, known in zip(names, self.blocks, self.known):
+        for name, block, known in zip(self.schema.layers(layers), self.blocks, self.known):
             out[name] = block if known is None else np.ma.MaskedArray(block, mask=~known)
         if "y" in layers and "y" not in out:
             codes = self.labels if self.labels is not None else np.full(len(self), -1)
@@ -204,7 +202,7 @@ def read(
     binarize: float | str | None = None,
     header: bool | None = None,
     alphabet: str | None = None,
-    reweight: float | None = 0.8,
+    reweight: float | None = _core.REWEIGHT,
     seed: int = 0,
     threads: int | None = None,
 ) -> Dataset:
@@ -248,20 +246,23 @@ def table(
     >>> hm.table(frame).schema.columns[0].categories
     ('no', 'yes')
     """
-    return typed(frame, schema=schema, label=label, binarize=binarize, seed=seed, name=name)
+    return read_frame(frame, name, schema, label, binarize, seed)[0]
 
 
-def typed(
+def read_frame(
     frame: Any,
-    *,
-    schema: SchemaLike | None = None,
+    name: str,
+    schema: SchemaLike | None,
     label: str | None = None,
     binarize: float | str | None = None,
     seed: int = 0,
-    name: str = "frame",
     unseen: bool = False,
-) -> Table:
-    """As :func:`table`; with ``unseen``, a category that its column does not have makes its row impossible, and is no error."""
+) -> tuple[Table, _core.Table]:
+    """The table of a frame, and its compiled form.
+
+    With ``unseen``, a category that its column does not have is no error: it counts as missing, and the compiled table
+    names its row among the impossible ones.
+    """
     if not is_frame(frame):
         raise TypeError(f"{name}: expected a frame of pandas, polars or Arrow, got {type(frame).__name__}")
     frame = _frames.eager(frame)
@@ -270,8 +271,8 @@ def typed(
     except (TypeError, ValueError) as e:
         raise type(e)(f"{name}: {e}") from None
     given = _given(found, _kinds(schema, label), label)
-    made = Table._of(_core.read_columns(given, name, _known(schema, label, binarize), seed, unseen))
-    return replace(made, types=_frames.types_of(frame, found))
+    compiled = _core.read_columns(given, name, _known(schema, label, binarize), seed, unseen)
+    return replace(Table._of(compiled), types=_frames.types_of(frame, found)), compiled
 
 
 def _kinds(schema: SchemaLike | None, label: str | None) -> dict[str, str | None]:
@@ -298,7 +299,7 @@ def _given(
             levels, values, kind = None, _numbers(c), None
         elif levels is not None and said.get(c.name) in ("binary", "categorical", "label"):
             kind = said[c.name]
-        elif c.name not in said and not guessed and kind in ("binary", "categorical") and c.name.lower() in _LABELS:
+        elif c.name not in said and not guessed and kind in ("binary", "categorical") and _core.means_label(c.name):
             guessed, kind = True, "label"
         out.append((c.name, kind, None if levels is None else list(levels), np.ascontiguousarray(values)))
     return out

@@ -115,7 +115,7 @@ def Binomial(n: int, most: int) -> Layer:  # noqa: N802
 
 
 def Poisson(n: int) -> Layer:  # noqa: N802
-    """``n`` counts without a largest one."""
+    """``n`` counts without an upper limit."""
     return Layer(n, "poisson")
 
 
@@ -135,8 +135,7 @@ def Ordinal(n: int, most: int) -> Layer:  # noqa: N802
 
 
 def units(name: str, n: int) -> Layer:
-    """``n`` units of the kind that a name such as ``"spin"``, ``"potts:21"``, ``"binomial:16"`` or
-    ``"neg_binomial:1.5:256"`` says.
+    """``n`` units of the kind with this name: ``"spin"``, ``"potts:21"``, ``"binomial:16"``, ``"neg_binomial:1.5:256"``.
 
     >>> units("potts:3", 4)
     Layer(n=4, kind='potts', states=3)
@@ -154,7 +153,7 @@ def units(name: str, n: int) -> Layer:
 
 
 def as_layer(layer: LayerLike, what: str) -> Layer:
-    """A layer, or binary units where only their number is given."""
+    """The layer, or binary units if only their number is given."""
     if isinstance(layer, Layer):
         return layer
     if hasattr(layer, "__index__") and not isinstance(layer, bool):

@@ -1,6 +1,6 @@
 """Figures with matplotlib: weights, samples, learning curves, principal components.
 
-Every function draws into ``ax`` (a new figure where none is given) and returns it.
+Every function draws into ``ax`` (by default a new figure) and returns it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _shape(machine: Machine | None, n: int, shape: tuple[int, int] | None) -> tu
     if shape is None:
         side = round(n**0.5)
         if side * side != n:
-            raise ValueError(f"shape: {n} units are no square; say which height and width they have")
+            raise ValueError(f"shape: {n} units are not a square image; give its height and width")
         shape = (side, side)
     if shape[0] * shape[1] != n:
         raise ValueError(f"shape: {shape[0]} x {shape[1]} is not {n} units")
@@ -118,7 +118,7 @@ def weights(
 
 
 def curve(run: Run | Machine, names: str | Sequence[str] | None = None, *, ax: Any = None) -> Any:
-    """Learning curves: the scores of the evaluations where no names are given."""
+    """Learning curves, by default of the scores of the evaluations."""
     found: Any = run if hasattr(run, "history") else run.last_run
     if found is None:
         raise ValueError("run: this machine has not been trained")

@@ -113,6 +113,22 @@ def test_samples_features_and_likelihood_are_the_same(tmp_path):
     assert [row["log_likelihood"]["value"] for row in scored] == list(machine.log_likelihood(test, seed=3).rows)
 
 
+def test_diagnoses_are_the_same(tmp_path):
+    cli("train", "digits", "--hidden", 6, "--updates", 20, "--seed", 1, "-o", "run", "-q", cwd=tmp_path)
+    (tmp_path / "run" / "model.safetensors").rename(tmp_path / "model.safetensors")
+    theirs = json.loads(cli("evaluate", "model.safetensors", "digits:test", "--seed", 3, "--json", cwd=tmp_path))
+    machine = hm.load(tmp_path / "model.safetensors")
+    found = machine.diagnose(hm.read("digits").test, seed=3)
+    assert found.chains == theirs["chains"] and found.samples == theirs["samples"]
+    small = hm.Machine.rbm(3, 2)
+    small.set_weights([[1, -1], [0.5, 1], [-1, 0]])
+    small.save(tmp_path / "small.safetensors")
+    theirs = json.loads(cli("verify", "small.safetensors", "--seed", 3, "--json", cwd=tmp_path))
+    ours = small.verify(seed=3)
+    assert ours["agrees"] is theirs["ok"] is True and ours["p_value"] == theirs["p_value"]
+    assert not small.verify(sweeps=0, seed=3)["agrees"]  # chains start with all weights cut
+
+
 def test_gradients_are_the_same(tmp_path):
     cli("train", "digits", "--hidden", 6, "--updates", 20, "--seed", 1, "-o", "run", "-q", cwd=tmp_path)
     machine, test = hm.load(tmp_path / "run"), hm.read("digits").test

@@ -87,7 +87,7 @@ impl DataArgs {
         if let Some(identity) = self.reweight.filter(|x| !(0.0..=1.0).contains(x)) {
             return Err(Failure::usage(format!("--reweight {identity}: expected a number from 0 to 1")));
         }
-        let reweight = Some(self.reweight.unwrap_or(0.8)).filter(|&x| x > 0.0);
+        let reweight = Some(self.reweight.unwrap_or(ReadOptions::REWEIGHT)).filter(|&x| x > 0.0);
         let threads = rayon::current_num_threads();
         Ok(ReadOptions {
             overrides,

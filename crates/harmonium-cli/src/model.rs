@@ -101,8 +101,8 @@ impl Model {
         }
         let machine: Machine = Machine::load(path).map_err(|e| match Archive::load(path) {
             Ok(_) => Failure::new(format!(
-                "{}: this is a checkpoint, which says nothing of its layers and columns; they stand in the run whose folder \
-                 `checkpoints` it was written to: name it there",
+                "{}: this is a checkpoint, which does not describe its layers and columns; \
+                 name the run directory that it belongs to",
                 path.display()
             )),
             Err(_) => e.into(),

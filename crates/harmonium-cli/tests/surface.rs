@@ -3,6 +3,7 @@
 mod common;
 
 use common::Place;
+use harmonium::evaluate::{VERIFY_CHAINS, VERIFY_SWEEPS};
 use harmonium::tasks::Fill;
 use harmonium::train::TrainParams;
 use harmonium_data::{Overrides, ReadOptions, Table, load};
@@ -59,6 +60,19 @@ fn training_sampling_completion_and_features() {
     let drawn = model.sample(6, |task| task.seed(9).sweeps(30)).unwrap();
     assert_eq!(ran.out, csv(&drawn));
 
+    let ran = place.run("sample run -n 6 --seed 9 --sweeps 30 --clamp town=Rome --clamp height=170 -q");
+    let [town, height] = [("town", "Rome"), ("height", "170")]
+        .map(|(column, entry)| model.layout.clamp(&model.machine, column, entry).unwrap());
+    let drawn = model.sample(6, |task| {
+        let task = task.clamp(town.0, town.1, town.2).clamp(height.0, height.1, height.2);
+        task.seed(9).sweeps(30)
+    });
+    assert_eq!(ran.out, csv(&drawn.unwrap()));
+    assert_eq!(ran.out.matches("Rome").count(), 6);
+    for (column, entry) in [("tow", "Rome"), ("town", "Paris"), ("height", "tall")] {
+        assert!(model.layout.clamp(&model.machine, column, entry).is_err(), "{column}={entry}");
+    }
+
     let ran = place.run("complete run people.csv --seed 2 -q");
     let mut whole = table.clone();
     let filled = model.complete(&mut whole, Fill::Best, |task| task.seed(2)).unwrap();
@@ -102,6 +116,30 @@ fn likelihood_ln_z_and_scores() {
     let rounded: Vec<f64> =
         found.log_likelihood.rows.iter().map(|x| format!("{x:.4}").parse().unwrap()).collect();
     assert_eq!(numbers(&ran.out, 2), rounded);
+}
+
+/// Of the rows without gaps, which the command line picks itself.
+#[test]
+fn diagnoses() {
+    let (place, table, model) = both("rbm", "");
+    let data = model.layout.data(&model.machine, &table).unwrap();
+    let rows = data.whole().unwrap();
+    let training = rows.clone().into_owned();
+    let found = model.machine.diagnose(rows.into_owned()).training(&training).seed(4).run().unwrap();
+    let ran = place.run("evaluate run people.csv --seed 4 --json -q");
+    let told: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(told["chains"], serde_json::to_value(found.chains).unwrap());
+    assert_eq!(told["samples"], serde_json::to_value(found.samples).unwrap());
+    let v = harmonium::evaluate::verify(
+        &model.machine,
+        VERIFY_CHAINS,
+        VERIFY_SWEEPS,
+        4,
+        &mut harmonium::partition::silent,
+    );
+    let ran = place.run("verify run --seed 4 --json -q");
+    let told: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(told["p_value"].as_f64(), Some(v.unwrap().p_value));
 }
 
 /// Of the rows without gaps.

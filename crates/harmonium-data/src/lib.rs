@@ -83,6 +83,7 @@ pub use embedded::{DIGITS_THRESHOLD, digits, mnist};
 pub use error::{Error, Place, Result, nearest};
 pub use format::CellFormat;
 pub use generate::{Generator, Teacher};
+pub use infer::{MAX_WORDS, means_label, words_differ};
 pub use load::{describe, load, load_all, load_like, read_bytes, read_columns, read_csv};
 pub use name::{DataName, Entry, Format, Source, catalogue};
 pub use options::ReadOptions;

@@ -27,6 +27,11 @@ pub struct ReadOptions {
     pub unseen: bool,
 }
 
+impl ReadOptions {
+    /// The identity threshold where none is set.
+    pub const REWEIGHT: f64 = 0.8;
+}
+
 impl Default for ReadOptions {
     fn default() -> Self {
         Self {
@@ -35,7 +40,7 @@ impl Default for ReadOptions {
             header: None,
             delimiter: None,
             alphabet: None,
-            reweight: Some(0.8),
+            reweight: Some(Self::REWEIGHT),
             threads: 1,
             single: false,
             unseen: false,

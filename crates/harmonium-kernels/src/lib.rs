@@ -1,7 +1,7 @@
 //! Slices in, slices out: the arithmetic under harmonium.
 //!
 //! This crate knows nothing of machines or layers. It holds the number type ([`Real`]), the random
-//! [`Stream`]s, bit-packed rows ([`bits`]) and the products, element-wise functions and samplers that
+//! [`Stream`]s, matrices of packed bits ([`Bits`], [`bits`]) and the products, element-wise functions and samplers that
 //! run over them. It is the only crate of the workspace in which `unsafe` may appear. Every public kernel
 //! has a slow twin in [`mod@reference`]; `tests/twins.rs` lists the pairs and fails when one is missing.
 //!
@@ -64,6 +64,7 @@ mod isa;
 mod lanes;
 mod math;
 pub mod moments;
+mod packed;
 mod prefetch;
 mod real;
 pub mod reference;
@@ -76,6 +77,7 @@ mod x32;
 
 pub use codes::Codes;
 pub use isa::{Isa, Loop, vectorised};
+pub use packed::{Bits, PackingError};
 pub use prefetch::prefetch;
 pub use real::Real;
 pub use stream::{Key, Stream};

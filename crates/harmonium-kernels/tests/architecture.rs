@@ -7,7 +7,7 @@ use modules::{names_of_root, offences, order_faults};
 use std::path::Path;
 
 /// The modules of the crate, from the ground up.
-const CRATE: [&str; 20] = [
+const CRATE: [&str; 21] = [
     "isa",
     "math",
     "prefetch",
@@ -18,6 +18,7 @@ const CRATE: [&str; 20] = [
     "codes",
     "x32",
     "bits",
+    "packed",
     "lanes",
     "elementwise",
     "bernoulli",

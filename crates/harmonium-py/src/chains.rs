@@ -16,7 +16,7 @@ use std::sync::{Mutex, MutexGuard};
 /// Sweeps between two checks for an interruption.
 const SWEEPS_AT_ONCE: usize = 16;
 
-/// Chains that go on where they stopped.
+/// Chains that continue from their present states.
 #[pyclass(frozen, module = "harmonium._core")]
 pub(crate) struct Chains {
     chains: AnyChains,

@@ -1,4 +1,4 @@
-//! Checkpoints: files and bytes from which a run goes on.
+//! Checkpoints: files and bytes from which a run is resumed.
 
 use crate::error::{raise, value};
 use crate::machine::Machine;

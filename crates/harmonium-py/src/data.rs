@@ -74,9 +74,11 @@ impl Table {
         Some((labels.column, labels.codes.iter().map(code).collect()))
     }
 
-    /// Rows with a category that its column does not have, where that is no error.
-    fn impossible(&self) -> Vec<usize> {
-        self.table.impossible().to_vec()
+    /// Rows that a machine gives probability 0: with a category that its column does not have, where that is no error, or a count
+    /// beyond the largest one of its units. `layers` are those of the blocks.
+    fn impossible(&self, machine: &Machine, layers: Vec<usize>) -> PyResult<Vec<usize>> {
+        let kinds = layers.into_iter().map(|l| machine.kind(l)).collect::<PyResult<Vec<_>>>()?;
+        Ok(harmonium_table::impossible_rows(&self.table, &kinds))
     }
 
     /// How much every row counts.
@@ -165,6 +167,18 @@ type GivenColumn<'py> = (String, Option<String>, Option<Vec<String>>, PyReadonly
 #[pyfunction]
 pub(crate) fn impossible_remark(rows: usize) -> Option<String> {
     harmonium_table::impossible_remark(rows)
+}
+
+/// Whether a column of this name is assumed to hold the class of a row.
+#[pyfunction]
+pub(crate) fn means_label(name: &str) -> bool {
+    harmonium_data::means_label(name)
+}
+
+/// Whether a column with so many distinct words among its entries holds names, which differ from row to row.
+#[pyfunction]
+pub(crate) fn words_differ(distinct: usize, entries: usize) -> bool {
+    harmonium_data::words_differ(distinct, entries)
 }
 
 /// The table of columns in memory; `place` names it in messages. With `unseen`, a category that its column does not have

@@ -5,11 +5,11 @@ use crate::objects::{from_python, to_python};
 use crate::precision::each;
 use crate::rows::Rows;
 use crate::work::{Link, compute};
+use harmonium::Result;
 use harmonium::evaluate::{self, Estimate, LogZParams};
 use harmonium::partition::Progress;
 use harmonium::tasks::Evaluation;
 use harmonium::train::Floor;
-use harmonium::{Real, Result, Role, States};
 use ndarray::Array2;
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray2};
 use pyo3::prelude::*;
@@ -17,7 +17,7 @@ use pyo3::types::PyDict;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-/// ln Z with everything that speaks for or against it.
+/// An estimate of ln Z with its interval, verdict and diagnostics.
 #[pyclass(frozen, module = "harmonium._core")]
 pub(crate) struct LogZ {
     estimate: Estimate,
@@ -200,59 +200,25 @@ pub(crate) fn pseudo_log_likelihood_by_flips<'py>(
     Ok(x.into_pyarray(py))
 }
 
-/// Whether chains started at data and independently initialised chains agree.
+/// Whether chains started at rows and independently initialised ones agree, and how samples compare with the rows.
 #[pyfunction]
-pub(crate) fn equilibrium(
-    py: Python<'_>,
+pub(crate) fn diagnose<'py>(
+    py: Python<'py>,
     machine: &Machine,
     data: &Rows,
     chains: usize,
     sweeps: usize,
     seed: u64,
     threads: usize,
-) -> PyResult<Py<PyAny>> {
+) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
     let found = each!(&machine.inner, m => {
-        let states = data.of(m)?.states();
+        let data = data.of(m)?;
         compute(py, threads, |link| {
-            evaluate::equilibrium(m, states, chains, sweeps, seed, &mut observer(link))
+            let task = m.diagnose(data).chains(chains).sweeps(sweeps).seed(seed);
+            task.stop_when(|| link.stopped()).run()
         })?
     });
-    Ok(to_python(py, &found)?.unbind())
-}
-
-/// How samples compare with data.
-#[pyfunction]
-pub(crate) fn quality(
-    py: Python<'_>,
-    machine: &Machine,
-    data: &Rows,
-    samples: &Rows,
-    threads: usize,
-) -> PyResult<Py<PyAny>> {
-    let (adversarial, moments, duplicates) = each!(&machine.inner, m => {
-        let (data, samples) = (data.of(m)?.states(), samples.of(m)?.states());
-        compute(py, threads, |_| {
-            let samples = &visible(m, samples);
-            Ok((
-                evaluate::adversarial(m, data, samples)?,
-                evaluate::moments(m, data, samples, 10_000)?,
-                evaluate::duplicates(m, data, samples)?,
-            ))
-        })?
-    });
-    let found = PyDict::new(py);
-    found.set_item("adversarial", to_python(py, &adversarial)?)?;
-    found.set_item("moments", to_python(py, &moments)?)?;
-    found.set_item("duplicates", to_python(py, &duplicates)?)?;
-    Ok(found.into_any().unbind())
-}
-
-fn visible<T: Real>(machine: &harmonium::Machine<T>, states: &States<T>) -> States<T> {
-    let mut states = states.clone();
-    for l in machine.with_role(Role::Hidden) {
-        states.take(l);
-    }
-    states
+    Ok((to_python(py, &found.chains)?, to_python(py, &found.samples)?))
 }
 
 /// The sampler against enumeration.
@@ -269,6 +235,7 @@ pub(crate) fn verify(
         evaluate::verify(m, chains, sweeps, seed, &mut observer(link))
     })?);
     let found = PyDict::new(py);
+    found.set_item("agrees", v.agrees())?;
     found.set_item("p_value", v.p_value)?;
     found.set_item("partial", v.partial)?;
     found.set_item("units", to_python(py, &v.units)?)?;

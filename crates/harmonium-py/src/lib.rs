@@ -27,6 +27,7 @@ use pyo3::prelude::*;
 #[pymodule]
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    add_defaults(m)?;
     m.add_class::<machine::Machine>()?;
     m.add_class::<machine::View>()?;
     m.add_class::<rows::Rows>()?;
@@ -39,6 +40,8 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(data::load_data, m)?)?;
     m.add_function(wrap_pyfunction!(data::read_columns, m)?)?;
     m.add_function(wrap_pyfunction!(data::impossible_remark, m)?)?;
+    m.add_function(wrap_pyfunction!(data::means_label, m)?)?;
+    m.add_function(wrap_pyfunction!(data::words_differ, m)?)?;
     m.add_function(wrap_pyfunction!(schema::pack_schema, m)?)?;
     m.add_function(wrap_pyfunction!(schema::unpack_schema, m)?)?;
     m.add_function(wrap_pyfunction!(schema::schema_toml, m)?)?;
@@ -55,9 +58,27 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(evaluate::log_likelihood, m)?)?;
     m.add_function(wrap_pyfunction!(evaluate::pseudo_log_likelihood, m)?)?;
     m.add_function(wrap_pyfunction!(evaluate::pseudo_log_likelihood_by_flips, m)?)?;
-    m.add_function(wrap_pyfunction!(evaluate::equilibrium, m)?)?;
-    m.add_function(wrap_pyfunction!(evaluate::quality, m)?)?;
+    m.add_function(wrap_pyfunction!(evaluate::diagnose, m)?)?;
     m.add_function(wrap_pyfunction!(evaluate::verify, m)?)?;
     m.add_function(wrap_pyfunction!(evaluate::mixing, m)?)?;
     Ok(())
+}
+
+/// Defaults of the library, for the signatures in Python.
+fn add_defaults(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    use harmonium::{evaluate, exact, sample, tasks, train};
+    m.add("SAMPLE_SWEEPS", tasks::SWEEPS)?;
+    m.add("SAMPLE_SWEEPS_BETWEEN", tasks::SWEEPS_BETWEEN)?;
+    m.add("TEMPERATURES", sample::TEMPERATURES)?;
+    m.add("COMPLETE_CHAINS", evaluate::CHAINS)?;
+    m.add("COMPLETE_SWEEPS", evaluate::SWEEPS)?;
+    m.add("DIAGNOSE_CHAINS", tasks::DIAGNOSE_CHAINS)?;
+    m.add("DIAGNOSE_SWEEPS", tasks::DIAGNOSE_SWEEPS)?;
+    m.add("VERIFY_CHAINS", evaluate::VERIFY_CHAINS)?;
+    m.add("VERIFY_SWEEPS", evaluate::VERIFY_SWEEPS)?;
+    m.add("EXACT_SECONDS", exact::SECONDS)?;
+    m.add("CHECKPOINT_SECONDS", train::CHECKPOINT_SECONDS)?;
+    m.add("MAX_WORDS", harmonium_data::MAX_WORDS)?;
+    m.add("RECORDED_UPDATES", train::RECORDED_UPDATES)?;
+    m.add("REWEIGHT", harmonium_data::ReadOptions::REWEIGHT)
 }

@@ -154,11 +154,6 @@ impl Machine {
         Ok(self.kind(layer)?.params().to_vec())
     }
 
-    /// Number of states of the units of a layer, where it is finite.
-    fn states(&self, layer: usize) -> PyResult<Option<u32>> {
-        Ok(self.kind(layer)?.states())
-    }
-
     /// The weights of a coupling, for `numpy.asarray`.
     fn weights(&self, coupling: usize) -> PyResult<View> {
         self.check_coupling(coupling)?;
@@ -221,11 +216,6 @@ impl Machine {
         })
     }
 
-    /// Whether Z is finite; the reason why not otherwise.
-    fn check_normalisable(&self) -> PyResult<()> {
-        each!(&self.inner, m => m.check_normalisable()).map_err(raise)
-    }
-
     /// E of each row; every layer must be held.
     fn energy<'py>(
         &self,
@@ -275,7 +265,7 @@ impl Machine {
         Ok((found.probabilities.into_pyarray(py), found.remark))
     }
 
-    /// Conditional means of a layer given the others, or what reaches it.
+    /// Means of a layer given those coupled to it, or its inputs.
     fn mean<'py>(
         &self,
         py: Python<'py>,
@@ -313,11 +303,6 @@ impl Machine {
             })?;
             Ok(parts.into_iter().map(|p| p.into_pyarray(py).into_any()).collect())
         })
-    }
-
-    /// Number of states that exact answers enumerate, and the seconds that takes.
-    fn exact_cost(&self, py: Python<'_>, threads: usize) -> PyResult<(f64, f64)> {
-        each!(&self.inner, m => compute(py, threads, |_| m.exact().cost()))
     }
 
     /// ln p of each row by enumeration.

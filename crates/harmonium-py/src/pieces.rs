@@ -172,7 +172,7 @@ impl<'a, T: Real> Pieces<'a, T> {
         let wrong = |e: ndarray::ShapeError| value(self.name, e);
         Ok(match self.layer.zeros(0) {
             Batch::Bits(_) if self.reals.is_empty() => {
-                Batch::Bits(Bits::from_words(shape.0, shape.1, self.words).map_err(raise)?)
+                Batch::Bits(Bits::from_words(shape.0, shape.1, self.words).map_err(|e| raise(e.into()))?)
             }
             Batch::Codes(_) => Batch::Codes(Array2::from_shape_vec(shape, self.codes).map_err(wrong)?),
             _ => Batch::Reals(Array2::from_shape_vec(shape, self.reals).map_err(wrong)?),

@@ -29,7 +29,7 @@ macro_rules! each {
 }
 pub(crate) use each;
 
-/// A number type that machines have from Python: how what is made of it is told apart from the other.
+/// A number type of machines in Python, with the variants that hold values of it.
 pub(crate) trait Precise: Real + Element {
     /// As NumPy names it.
     const DTYPE: &'static str;

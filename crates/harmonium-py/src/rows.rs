@@ -159,7 +159,7 @@ impl Rows {
             words.extend(compute(py, threads, |_| Ok(draw(p, k as u64, times, seed)))?);
         }
         let rows = words.len() / n.div_ceil(64).max(1);
-        let bits = Bits::from_words(rows, n, words).map_err(raise)?;
+        let bits = Bits::from_words(rows, n, words).map_err(|e| raise(e.into()))?;
         Ok(each!(&machine.inner, m => Self::of_layer(m, layer, Batch::Bits(bits))))
     }
 

@@ -1,4 +1,4 @@
-//! Training: one call, with Python told of what happens and able to stop it.
+//! Training: one call, which reports events to Python and can be stopped from there.
 
 use crate::checkpoint::Checkpoint;
 use crate::custom_components::CustomComponents;
@@ -48,10 +48,10 @@ type Trained = (Machine, Checkpoint, Py<PyAny>, Option<Py<PyAny>>);
 
 /// Trains: the machine, the checkpoint, a report as a dict, and the exception that stopped the run, if one did.
 ///
-/// `notify(event, machine or None, regular, updates)` hears events as dicts: updates every `every` of them (by default so that
-/// a run has a thousand) and all other events (regular), and from time to time what the progress is, with the number of updates
-/// that are planned. It stops the run by returning true, or by raising. The learning curve has about `kept` of the updates, and
-/// is empty where that is 0. `custom` are functions in place of parts of the run.
+/// `notify(event, machine or None, regular, updates)` is called with events as dicts. Regular ones are every `every`-th update (by
+/// default about a thousand in a run) and all events other than updates; between them the latest update is reported about ten
+/// times a second. `updates` is the planned number. It stops the run by returning true, or by raising. The learning curve has
+/// about `kept` of the updates; with 0 it is empty. `custom` has functions that replace parts of the run.
 #[pyfunction]
 pub(crate) fn train(
     py: Python<'_>,
@@ -158,8 +158,8 @@ impl<T: Precise> Job<'_, T> {
 }
 
 impl<'a, T: Precise> Job<'a, T> {
-    /// A run that goes on, or the first moment of one, chosen as the command line chooses it, and what rows said that were left
-    /// out for this.
+    /// A resumed run, or a new one with the same defaults as on the command line; and what rows said that were left out to find its
+    /// length.
     fn trainer<'d>(self, link: &'d Link<'_>) -> Result<(Trainer<'d, T>, Option<LeftOut>)>
     where
         'a: 'd,

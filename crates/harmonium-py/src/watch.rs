@@ -5,7 +5,7 @@ use crate::objects::to_python;
 use crate::precision::Precise;
 use crate::work::Link;
 use harmonium::Result;
-use harmonium::train::{Control, Event, Observer, StopReason, Trainer, event_object};
+use harmonium::train::{Control, Event, Observer, RECORDED_UPDATES, StopReason, Trainer, event_object};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -14,9 +14,6 @@ use std::time::{Duration, Instant};
 
 /// Time between two reports of the progress.
 const TICK: Duration = Duration::from_millis(100);
-
-/// Regular events that a run has where nothing is said.
-const REGULAR: u64 = 1000;
 
 /// Stops a run on request, and does nothing else.
 pub(crate) struct Listener<'a> {
@@ -72,7 +69,7 @@ impl<'a> Watch<'a> {
         Self {
             link,
             notify: params.notify.take().map(Arc::new),
-            every: params.every.unwrap_or((updates / REGULAR).max(1)),
+            every: params.every.unwrap_or((updates / RECORDED_UPDATES).max(1)),
             start,
             last_report: Instant::now(),
             last_save: Instant::now(),
@@ -91,7 +88,7 @@ impl<'a> Watch<'a> {
         self.history
     }
 
-    /// Writes the checkpoint where one is wanted.
+    /// Writes the checkpoint, if a path for it was given.
     pub(crate) fn save<T: Precise>(&mut self, trainer: &Trainer<'_, T>) -> Result<()> {
         if let Some(path) = &self.params.checkpoint {
             trainer.checkpoint().save(path)?;

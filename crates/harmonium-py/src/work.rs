@@ -1,4 +1,4 @@
-//! Where computations run: in a pool of the wanted size, without the GIL, while the calling thread listens.
+//! Runs computations in a thread pool of the requested size, without the GIL, while the calling thread handles signals and callbacks.
 //!
 //! The calling thread waits for the result, looks for signals and makes the calls into Python: callbacks and progress
 //! bars run where Python expects them, and Ctrl-C reaches a computation that no Python code interrupts.
@@ -22,7 +22,7 @@ thread_local! {
 
 type Call = Box<dyn FnOnce(Python<'_>) -> PyResult<()> + Send>;
 
-/// What a computation knows of the thread that waits for it.
+/// A computation's connection to the thread that waits for it.
 pub(crate) struct Link<'a> {
     stop: &'a AtomicBool,
     calls: Sender<Call>,
@@ -99,7 +99,7 @@ pub(crate) fn compute<R: Send>(
     }
 }
 
-/// A pool of this size, made when it is first wanted and kept.
+/// The pool of this size; it is created at the first request and kept.
 ///
 /// rayon's own pool is never used: its threads do not survive a fork, and a child would wait for them forever. Hence
 /// pools belong to a process. Calls from several Python threads share a pool, so that they do not ask for more cores. What a

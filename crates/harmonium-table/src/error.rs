@@ -22,6 +22,9 @@ pub enum Error {
     /// A class machine for data without a label column.
     #[error("the data have no label column, which a class machine needs")]
     NoLabel,
+    /// A column that is not there, or an entry that it cannot have.
+    #[error("{0}")]
+    Entry(String),
     /// Data or a file that do not fit.
     #[error("{0}")]
     Unfit(String),

@@ -74,6 +74,21 @@ pub(crate) fn unit_kind(group: &hd::Group, seen: &[Histogram], counts: CountUnit
     }
 }
 
+/// The rows of a table that units of these kinds, one for each of its blocks in order, give probability 0: those with a category
+/// that its column does not have ([`Table::impossible`]), or a count beyond the largest of its units.
+pub fn impossible_rows(table: &Table, kinds: &[Kind]) -> Vec<usize> {
+    let beyond = |r: usize| {
+        table.blocks().iter().zip(kinds).any(|(block, kind)| match (block.kind, &block.values) {
+            (hd::Kind::Count, Values::Codes(codes)) => {
+                let beyond = |j: usize| kind.states().is_some_and(|n| codes.get(r, j) >= n);
+                (0..block.cols()).any(|j| !block.is_missing(r, j) && beyond(j))
+            }
+            _ => false,
+        })
+    };
+    (0..table.rows()).filter(|r| table.impossible().binary_search(r).is_ok() || beyond(*r)).collect()
+}
+
 /// A remark on the number of rows that an average leaves out because they are [`impossible`](Layout::impossible).
 pub fn impossible_remark(rows: usize) -> Option<String> {
     let rows = match rows {
@@ -133,22 +148,10 @@ impl Layout {
         Self { schema: Arc::new(schema), layers, labels: None }
     }
 
-    /// The rows of a table that the machine gives probability 0: those with a category that its column does not have
-    /// ([`Table::impossible`]), or a count beyond the largest of its units.
+    /// The rows of a table that the machine gives probability 0, as in [`impossible_rows`].
     pub fn impossible(&self, machine: &Machine, table: &Table) -> Vec<usize> {
-        let beyond = |r: usize| {
-            table.blocks().iter().zip(&self.layers).any(|(block, &l)| {
-                match (block.kind, &block.values) {
-                    (hd::Kind::Count, Values::Codes(codes)) => {
-                        let states = machine.layer(l).kind().states();
-                        let beyond = |j: usize| states.is_some_and(|n| codes.get(r, j) >= n);
-                        (0..block.cols()).any(|j| !block.is_missing(r, j) && beyond(j))
-                    }
-                    _ => false,
-                }
-            })
-        };
-        (0..table.rows()).filter(|r| table.impossible().binary_search(r).is_ok() || beyond(*r)).collect()
+        let kinds: Vec<Kind> = self.layers.iter().map(|&l| machine.layer(l).kind()).collect();
+        impossible_rows(table, &kinds)
     }
 
     /// The rows of a table as training data, with weights and missing entries.
@@ -179,7 +182,7 @@ impl Layout {
         let rows = table.rows();
         let mut taken = Vec::new();
         for (block, &l) in table.blocks_mut().iter_mut().zip(&self.layers) {
-            let empty = Values::Bits(hd::Bits::zeros(0, 0));
+            let empty = Values::Bits(Bits::default());
             let values = std::mem::replace(&mut block.values, empty);
             taken.push((l, take(values, rows, &transforms(&self.schema, &block.columns))));
         }
@@ -298,6 +301,43 @@ impl Layout {
             .find_map(|(group, &l)| group.columns.iter().position(|&c| c == place).map(|unit| (l, unit)))
     }
 
+    /// Layer, unit and value for an entry of a column as it is written: the name of a category, or a number in the column's format.
+    /// These are the arguments of [`Sample::clamp`](harmonium::tasks::Sample::clamp).
+    ///
+    /// # Errors
+    /// [`Error::Entry`]: no column of this name that the machine has units for, or an entry that it cannot have.
+    pub fn clamp<'m>(
+        &self,
+        machine: &'m Machine,
+        column: &str,
+        entry: &str,
+    ) -> Result<(&'m str, usize, f64)> {
+        let columns = &self.schema.columns;
+        let found = self.schema.position(column).and_then(|p| self.unit(p).map(|u| (p, u)));
+        let Some((place, (l, unit))) = found else {
+            let hint = match hd::nearest(column, columns.iter().map(|c| c.name.as_str())) {
+                Some(near) if near != column => format!("did you mean {near:?}?"),
+                _ => {
+                    format!("the columns are {} … {}", columns[0].name, columns[columns.len() - 1].name)
+                }
+            };
+            return Err(Error::Entry(format!("the model has no column {column:?}; {hint}")));
+        };
+        let (kind, categories) = (machine.layer(l).kind(), &columns[place].categories);
+        let code = categories.iter().position(|c| c == entry).map(|i| kind.value(i as u32));
+        let number = code.or(columns[place].format.read(entry).filter(|_| categories.is_empty()));
+        match number.filter(|&x| kind.allows(x)) {
+            Some(x) => Ok((&machine.members()[l].name, unit, self.seen(place, x))),
+            None => {
+                let expected = match categories.is_empty() {
+                    true => kind.allowed(),
+                    false => format!("one of {}", categories.join(", ")),
+                };
+                Err(Error::Entry(format!("column {column:?} cannot be {entry:?}, expected {expected}")))
+            }
+        }
+    }
+
     /// Height and width, when every row is an image.
     pub fn shape(&self) -> Option<[usize; 2]> {
         self.schema
@@ -373,12 +413,7 @@ fn singles(reals: &hd::Matrix<f64>, rows: usize, maps: &[Option<Transform>]) -> 
 /// The same, without a copy where the form is the same.
 fn take(values: Values, rows: usize, maps: &[Option<Transform>]) -> Batch<f32> {
     match values {
-        Values::Bits(bits) => {
-            let cols = bits.cols();
-            Batch::Bits(
-                Bits::from_words(rows, cols, bits.into_words()).expect("equal packing, padding zero"),
-            )
-        }
+        Values::Bits(bits) => Batch::Bits(bits),
         Values::Codes(codes) => {
             let cols = codes.cols();
             Batch::Codes(
@@ -399,13 +434,7 @@ fn take(values: Values, rows: usize, maps: &[Option<Transform>]) -> Batch<f32> {
 fn values(layer: &Layer, batch: &Batch<f32>, maps: &[Option<Transform>]) -> Values {
     let (rows, cols) = (batch.rows(), layer.len());
     match batch {
-        Batch::Bits(bits) => {
-            let mut out = hd::Bits::zeros(rows, cols);
-            for r in 0..rows {
-                (0..cols).filter(|&j| bits.get(r, j)).for_each(|j| out.set(r, j, true));
-            }
-            Values::Bits(out)
-        }
+        Batch::Bits(bits) => Values::Bits(bits.clone()),
         Batch::Codes(codes) => {
             let mut out = hd::Matrix::zeros(rows, cols);
             codes.indexed_iter().for_each(|((r, j), &x)| out.set(r, j, x));

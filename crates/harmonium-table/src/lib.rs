@@ -53,7 +53,7 @@ pub use build::{join, machine_for, measured};
 pub use config::{MachineConfig, MachineKind};
 pub use counts::{CountUnits, Histogram};
 pub use error::{Error, Result};
-pub use layout::{Layout, Visible, impossible_remark, visible};
+pub use layout::{Layout, Visible, impossible_remark, impossible_rows, visible};
 pub use model::{Filled, Model};
 pub use schema::{schema_from_json, schema_to_json};
 pub use side_by_side::{given_data, given_schema};

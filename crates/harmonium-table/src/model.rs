@@ -48,7 +48,7 @@ impl Model {
         Ok(task(self.machine.train(data)).run()?)
     }
 
-    /// `n` samples as a table.
+    /// `n` samples as a table; [`Layout::clamp`] finds the unit of a column that is to keep an entry.
     ///
     /// # Errors
     /// Settings that do not fit.

@@ -1,5 +1,6 @@
 //! The one error type of the library.
 
+use harmonium_kernels::PackingError;
 use std::path::PathBuf;
 
 /// What went wrong, with what was expected and what was found.
@@ -99,6 +100,17 @@ impl Error {
 
     pub(crate) fn format(path: impl Into<PathBuf>, why: impl Into<String>) -> Self {
         Self::Format { path: path.into(), why: why.into() }
+    }
+}
+
+impl From<PackingError> for Error {
+    fn from(error: PackingError) -> Self {
+        match error {
+            PackingError::Words { rows, stride, got } => {
+                Self::shape("words of a bit matrix", format!("{rows}×{stride}"), got)
+            }
+            PackingError::UnusedBit => Self::value("unused bits of a bit matrix", "zero", "one"),
+        }
     }
 }
 

@@ -1,129 +1,9 @@
 //! Configurations in their natural form: bits, codes or reals, one row per chain or data point.
 
 use crate::{Error, Real, Result};
+pub use harmonium_kernels::Bits;
 use harmonium_kernels::{bits, prefetch};
 use ndarray::Array2;
-
-/// A matrix of bits, each row packed into words of 64, least significant bit first.
-///
-/// The unused high bits of a row's last word are always zero.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Bits {
-    rows: usize,
-    cols: usize,
-    words: Vec<u64>,
-}
-
-impl Clone for Bits {
-    fn clone(&self) -> Self {
-        Self { rows: self.rows, cols: self.cols, words: self.words.clone() }
-    }
-    /// Reuses the memory that `self` has.
-    fn clone_from(&mut self, other: &Self) {
-        (self.rows, self.cols) = (other.rows, other.cols);
-        self.words.clone_from(&other.words);
-    }
-}
-
-impl Bits {
-    /// All bits zero.
-    pub fn zeros(rows: usize, cols: usize) -> Self {
-        Self { rows, cols, words: vec![0; rows * bits::words(cols)] }
-    }
-
-    /// Bit (r, j) is `f(r, j)`.
-    pub fn from_fn(rows: usize, cols: usize, f: impl Fn(usize, usize) -> bool) -> Self {
-        let mut out = Self::zeros(rows, cols);
-        for r in 0..rows {
-            for j in 0..cols {
-                out.set(r, j, f(r, j));
-            }
-        }
-        out
-    }
-
-    /// Rows of packed words, as [`words`](Self::words) returns them.
-    ///
-    /// # Errors
-    /// A wrong number of words, or an unused bit that is set.
-    pub fn from_words(rows: usize, cols: usize, words: Vec<u64>) -> Result<Self> {
-        let stride = bits::words(cols);
-        if Some(words.len()) != rows.checked_mul(stride) {
-            return Err(Error::shape("words of a bit matrix", format!("{rows}×{stride}"), words.len()));
-        }
-        if !cols.is_multiple_of(64)
-            && words.chunks_exact(stride).any(|r| r[stride - 1] & !bits::last_mask(cols) != 0)
-        {
-            return Err(Error::value("unused bits of a bit matrix", "zero", "one"));
-        }
-        Ok(Self { rows, cols, words })
-    }
-
-    /// Number of rows.
-    pub fn rows(&self) -> usize {
-        self.rows
-    }
-    /// Number of bits in a row.
-    pub fn cols(&self) -> usize {
-        self.cols
-    }
-    /// Words in a row.
-    pub fn stride(&self) -> usize {
-        bits::words(self.cols)
-    }
-    /// All words, row after row.
-    pub fn words(&self) -> &[u64] {
-        &self.words
-    }
-    /// All words, row after row. Unused high bits must stay zero.
-    pub(crate) fn words_mut(&mut self) -> &mut [u64] {
-        &mut self.words
-    }
-    /// The words of row `r`.
-    pub fn row(&self, r: usize) -> &[u64] {
-        &self.words[r * self.stride()..(r + 1) * self.stride()]
-    }
-    pub(crate) fn row_mut(&mut self, r: usize) -> &mut [u64] {
-        let s = self.stride();
-        &mut self.words[r * s..(r + 1) * s]
-    }
-    /// Bit (r, j).
-    pub fn get(&self, r: usize, j: usize) -> bool {
-        assert!(j < self.cols);
-        bits::get(self.row(r), j)
-    }
-    /// Sets bit (r, j).
-    pub fn set(&mut self, r: usize, j: usize, value: bool) {
-        assert!(j < self.cols);
-        bits::set(self.row_mut(r), j, value);
-    }
-    /// The given rows, in the given order.
-    pub(crate) fn select(&self, rows: &[usize]) -> Self {
-        let mut out = Self::zeros(0, 0);
-        self.select_into(rows, &mut out);
-        out
-    }
-    /// [`select`](Self::select) that reuses the memory of `out`.
-    fn select_into(&self, rows: &[usize], out: &mut Self) {
-        // Rows in random order miss the cache unless they are prefetched.
-        const AHEAD: usize = 8;
-        let stride = bits::words(self.cols);
-        (out.rows, out.cols) = (rows.len(), self.cols);
-        let words = &mut out.words;
-        words.clear();
-        words.reserve(rows.len() * stride);
-        for (i, &r) in rows.iter().enumerate() {
-            if let Some(&soon) = rows.get(i + AHEAD) {
-                (0..stride + 7).step_by(8).for_each(|word| prefetch(&self.words, soon * stride + word));
-            }
-            words.extend_from_slice(self.row(r));
-        }
-    }
-    /// Whether any bit is set.
-    pub fn any(&self) -> bool {
-        self.words.iter().any(|&w| w != 0)
-    }
-}
 
 /// One layer's configurations, a row each.
 #[derive(Debug, PartialEq)]
@@ -218,13 +98,12 @@ impl<T: Real> Batch<T> {
         let other = "a layer's batches have one form";
         match parts[0] {
             Self::Bits(first) => {
-                let bits = parts.iter().map(|p| match p {
-                    Self::Bits(b) => b,
+                let mut all = first.clone();
+                parts[1..].iter().for_each(|p| match p {
+                    Self::Bits(b) => all.append(b),
                     _ => panic!("{other}"),
                 });
-                let words: Vec<u64> = bits.flat_map(|b| b.words.iter().copied()).collect();
-                let rows = parts.iter().map(|p| p.rows()).sum();
-                Self::Bits(Bits { rows, cols: first.cols, words })
+                Self::Bits(all)
             }
             Self::Codes(_) => {
                 let codes = parts.iter().map(|p| match p {
@@ -269,7 +148,7 @@ impl<T: Real> Batch<T> {
     pub(crate) fn copy_masked(&mut self, from: &Self, mask: &Bits) {
         match (self, from) {
             (Self::Bits(to), Self::Bits(from)) => {
-                for ((t, f), m) in to.words.iter_mut().zip(&from.words).zip(&mask.words) {
+                for ((t, f), m) in to.words_mut().iter_mut().zip(from.words()).zip(mask.words()) {
                     *t = *t & !m | f & m;
                 }
             }

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .. import _back, _frames
+from .. import _back, _core, _frames
 from .._inputs import is_sparse
 from .._table import Column
 
@@ -138,7 +138,7 @@ def _mostly_distinct(column: _frames.Typed) -> bool:
     if column.types["what"] != "words" or column.levels is None:
         return False
     n, entries = len(column.levels), int((~np.isnan(column.values)).sum())
-    return n > _frames._MOST_WORDS or (entries >= 10 and 2 * n > entries)
+    return n > _core.MAX_WORDS or (entries >= 10 and 2 * n > entries)
 
 
 def _written(x: float, levels: Sequence[str]) -> str:

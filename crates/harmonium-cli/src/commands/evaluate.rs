@@ -10,6 +10,7 @@ use crate::evaluation::{Effort, Records, evaluate};
 use crate::model::Model;
 use crate::output::{duration, grouped, put, say};
 use clap::Args;
+use harmonium::evaluate::LogZParams;
 use harmonium_data::Table;
 use quality::Quality;
 use std::path::PathBuf;
@@ -50,7 +51,7 @@ pub(crate) struct EvaluateArgs {
     #[arg(long, value_name = "TIME", value_parser = harmonium_data::seconds)]
     time_budget: Option<f64>,
     /// Standard error of ln Z to aim at, in nats
-    #[arg(long, value_name = "X", default_value_t = 0.1)]
+    #[arg(long, value_name = "X", default_value_t = LogZParams::default().std_err)]
     std_err: f64,
     /// Chains of each annealing run
     #[arg(long, value_name = "N")]

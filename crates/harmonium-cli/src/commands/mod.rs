@@ -59,15 +59,15 @@ pub(crate) enum Command {
     Score(score::ScoreArgs),
     /// Predict the labels of rows with a class machine
     Classify(classify::ClassifyArgs),
-    /// Hidden features of rows
+    /// Compute the hidden features of rows
     Transform(transform::TransformArgs),
-    /// Likelihood with interval and verdict, diagnostics, quality of samples
+    /// Estimate the likelihood with interval and verdict, diagnose chains and samples
     Evaluate(evaluate::EvaluateArgs),
-    /// Gradient of the mean log-likelihood of rows, by enumeration
+    /// Compute the gradient of the mean log-likelihood of rows, by enumeration
     Gradient(gradient::GradientArgs),
     /// Check the sampler on your own model against exact enumeration
     Verify(verify::VerifyArgs),
-    /// What is in a model file or a run
+    /// Show what is in a model file or a run
     Inspect(inspect::InspectArgs),
     /// Write one HTML file with curves, weights, samples and the verdict
     Report(report::ReportArgs),

@@ -8,11 +8,10 @@ use crate::model::Model;
 use crate::output::{is_shown, put, say, width};
 use crate::picture;
 use clap::Args;
-use harmonium::sample::SamplingMethod;
+use harmonium::Role;
+use harmonium::sample::{SamplingMethod, TEMPERATURES};
 use harmonium::tasks::{SWEEPS, SWEEPS_BETWEEN, Samples};
-use harmonium::{Machine, Role};
 use harmonium_data::Table;
-use harmonium_table::Layout;
 use std::path::PathBuf;
 
 /// Flags of `sample`.
@@ -50,9 +49,9 @@ pub(crate) struct SampleArgs {
     temperature: f64,
     /// Always use replica exchange: every chain has replicas at this many temperatures, the hottest of which move freely,
     /// and swaps states with them after every sweep, so that it reaches all modes [default if given: 12]
-    #[arg(long, value_name = "TEMPERATURES", num_args = 0..=1, default_missing_value = "12",
+    #[arg(long, value_name = "TEMPERATURES", num_args = 0..=1,
           value_parser = clap::value_parser!(u16).range(2..=1000))]
-    tempering: Option<u16>,
+    tempering: Option<Option<u16>>,
     /// Always use plain chains, even if samples could be exact or chains do not mix
     #[arg(long, conflicts_with = "tempering")]
     no_tempering: bool,
@@ -108,7 +107,7 @@ impl SampleArgs {
             )));
         }
         let how = match self.tempering {
-            Some(rungs) => SamplingMethod::Tempered(rungs.into()),
+            Some(rungs) => SamplingMethod::Tempered(rungs.map_or(TEMPERATURES, usize::from)),
             None if self.no_tempering => SamplingMethod::Plain,
             None => SamplingMethod::Auto,
         };
@@ -121,8 +120,12 @@ impl SampleArgs {
             .method(how)
             .seed(seed);
         for text in &self.clamp {
-            let (l, unit, x) = parse_clamp(machine, layout, text)?;
-            task = task.clamp(&machine.members()[l].name, unit, x);
+            let (column, entry) = text.split_once('=').ok_or_else(|| {
+                Failure::usage(format!("--clamp {text}: expected COLUMN=VALUE, as in --clamp age=41"))
+            })?;
+            let found = layout.clamp(machine, column, entry);
+            let (layer, unit, x) = found.map_err(|e| Failure::usage(format!("--clamp {text}: {e}")))?;
+            task = task.clamp(layer, unit, x);
         }
         if let Some(table) = &given {
             task = task.given(layout.data(machine, table)?);
@@ -160,37 +163,4 @@ fn draw(table: &Table) -> Result<bool> {
         put!("{line}")?;
     }
     Ok(true)
-}
-
-/// Layer, unit and value of `column=value`.
-fn parse_clamp(machine: &Machine, layout: &Layout, text: &str) -> Result<(usize, usize, f64)> {
-    let (name, value) = text.split_once('=').ok_or_else(|| {
-        Failure::usage(format!("--clamp {text}: expected COLUMN=VALUE, as in --clamp age=41"))
-    })?;
-    let columns = &layout.schema.columns;
-    let place = layout.schema.position(name).and_then(|p| layout.unit(p).map(|u| (p, u)));
-    let Some((place, (l, unit))) = place else {
-        let names = columns.iter().map(|c| c.name.as_str());
-        let hint = match harmonium_data::nearest(name, names) {
-            Some(near) if near != name => format!("did you mean {near:?}?"),
-            _ => format!("the columns are {} … {}", columns[0].name, columns[columns.len() - 1].name),
-        };
-        return Err(Failure::usage(format!("--clamp {text}: the model has no column {name:?}; {hint}")));
-    };
-    let kind = machine.layer(l).kind();
-    let categories = &columns[place].categories;
-    let code = categories.iter().position(|c| c == value).map(|i| kind.value(i as u32));
-    let number = code.or(columns[place].format.read(value).filter(|_| categories.is_empty()));
-    match number.filter(|&x| kind.allows(x)) {
-        Some(x) => Ok((l, unit, layout.seen(place, x))),
-        None => {
-            let expected = match categories.is_empty() {
-                true => kind.allowed(),
-                false => format!("one of {}", categories.join(", ")),
-            };
-            Err(Failure::usage(format!(
-                "--clamp {text}: column {name:?} cannot be {value:?}, expected {expected}"
-            )))
-        }
-    }
 }

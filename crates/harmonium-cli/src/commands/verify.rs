@@ -5,12 +5,10 @@ use crate::error::{Failure, Result};
 use crate::model::Model;
 use crate::output::put;
 use clap::Args;
+use harmonium::evaluate::{VERIFY_CHAINS, VERIFY_SWEEPS};
 use harmonium::partition::silent;
 use serde_json::json;
 use std::path::PathBuf;
-
-/// A p-value below which the sampler is said to fail.
-const SMALL: f64 = 1e-3;
 
 /// Flags of `verify`.
 #[derive(Args, Debug)]
@@ -26,10 +24,10 @@ pub(crate) struct VerifyArgs {
     #[arg(value_name = "RUN|MODEL")]
     model: PathBuf,
     /// Number of chains
-    #[arg(long, default_value_t = 4000, value_name = "N")]
+    #[arg(long, default_value_t = VERIFY_CHAINS, value_name = "N")]
     chains: usize,
     /// Sweeps of each
-    #[arg(long, default_value_t = 200, value_name = "N")]
+    #[arg(long, default_value_t = VERIFY_SWEEPS, value_name = "N")]
     sweeps: usize,
 }
 
@@ -39,7 +37,7 @@ impl VerifyArgs {
         let seed = common.seed.unwrap_or(0);
         let v =
             harmonium::evaluate::verify(&model.machine, self.chains, self.sweeps, seed, &mut silent)?;
-        let ok = v.p_value >= SMALL;
+        let ok = v.agrees();
         if common.json {
             put!(
                 "{}",

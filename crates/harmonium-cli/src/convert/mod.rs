@@ -61,7 +61,7 @@ pub(crate) fn read(path: &Path) -> Result<Foreign> {
         Some(ModelFormat::Adabmdca) => adabm::read(path),
         Some(ModelFormat::Rbms) => read_hdf5(path),
         _ => Err(Failure::new(format!(
-            "{}: this is no model file; expected .safetensors, .npz, .h5 or .dat",
+            "{}: this is not a model file; expected .safetensors, .npz, .h5 or .dat",
             path.display()
         ))),
     }

@@ -32,7 +32,7 @@ pub(crate) struct Effort {
 
 impl Effort {
     pub(crate) fn new(seconds: Option<f64>) -> Self {
-        Self { seconds, std_err: 0.1, chains: None }
+        Self { seconds, std_err: LogZParams::default().std_err, chains: None }
     }
 
     /// The same at this precision and with this many chains of each annealing run.

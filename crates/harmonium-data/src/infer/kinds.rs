@@ -24,7 +24,7 @@ use super::profile::{MANY, MAX_CATEGORIES, Profile, are_levels};
 use crate::{Kind, Reason};
 
 /// More distinct words than this are identifiers, unless the schema says otherwise.
-const MAX_WORDS: usize = 256;
+pub const MAX_WORDS: usize = 256;
 /// Fewest equal entries that make a constant column; two may be equal by chance.
 const CONSTANT: usize = 3;
 /// Upper limits for the largest and for the smallest value of a count column.
@@ -46,11 +46,16 @@ pub(crate) fn decide(profile: &Profile, identifies: bool, year: bool) -> (Kind, 
     (kind, reason, instead(profile, reason))
 }
 
-fn words(profile: &Profile) -> (Kind, Reason) {
-    let (distinct, entries) = (profile.distinct(), profile.texts + profile.numbers);
-    let differ = distinct > MAX_WORDS
+/// Whether a column with so many distinct words among its entries holds names or comments, which differ from row to row.
+pub fn words_differ(distinct: usize, entries: usize) -> bool {
+    distinct > MAX_WORDS
         || (entries >= 4 && distinct == entries)
-        || (entries >= 10 && 2 * distinct > entries);
+        || (entries >= 10 && 2 * distinct > entries)
+}
+
+fn words(profile: &Profile) -> (Kind, Reason) {
+    let distinct = profile.distinct();
+    let differ = words_differ(distinct, profile.texts + profile.numbers);
     match distinct {
         0 | 1 => (Kind::Ignore, Reason::Constant),
         _ if profile.is_truth() => (Kind::Binary, Reason::Truth),

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use self::guess::Guess;
 pub(crate) use self::guess::is_value;
+pub use self::kinds::{MAX_WORDS, words_differ};
 use self::profile::{MAX_CATEGORIES, Profile};
 use crate::cells::Cells;
 use crate::schema::{Rule, name_and_number};
@@ -340,7 +341,8 @@ fn names_identifier(names: &[String], col: usize) -> bool {
     unnamed || kinds::names_identifier(&names[col])
 }
 
-fn means_label(name: &str) -> bool {
+/// Whether a column of this name is assumed to hold the class of a row, if nothing else is said.
+pub fn means_label(name: &str) -> bool {
     ["label", "labels", "class", "target"].iter().any(|word| name.eq_ignore_ascii_case(word))
 }
 

@@ -1,6 +1,5 @@
 //! The typed table: blocks of columns of one kind, with labels, weights and names kept beside them.
 
-mod bits;
 mod block;
 pub(crate) mod build;
 mod matrix;
@@ -10,8 +9,8 @@ mod text;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-pub use bits::Bits;
 pub use block::{Block, Values};
+pub use harmonium_kernels::Bits;
 pub use matrix::{Matrix, NumberArray};
 pub use text::{Ignored, Labels, TextColumn};
 

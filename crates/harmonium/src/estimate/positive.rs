@@ -22,20 +22,32 @@ pub enum Averaging {
     /// By a clamped chain for each row of the data, which continues whenever the row is in a minibatch.
     Chain {
         /// Sweeps for each update.
+        #[serde(default = "chain_sweeps")]
         sweeps: usize,
     },
     /// By mean field: the product distribution closest to the truth, a lower bound on the likelihood.
     MeanField {
         /// Rounds over the hidden layers for each update.
+        #[serde(default = "mean_field_rounds")]
         rounds: usize,
     },
+}
+
+fn chain_sweeps() -> usize {
+    5
+}
+fn mean_field_rounds() -> usize {
+    10
 }
 
 impl Averaging {
     /// The cheapest valid method: the conditional mean where it factorises, else a chain.
     pub fn default_for<T: Real>(machine: &Machine<T>, missing: bool) -> Self {
         let hidden: Vec<_> = machine.with_role(Role::Hidden).collect();
-        if machine.independent(&hidden) && !missing { Self::Analytic } else { Self::Chain { sweeps: 5 } }
+        match machine.independent(&hidden) && !missing {
+            true => Self::Analytic,
+            false => Self::Chain { sweeps: chain_sweeps() },
+        }
     }
 
     /// Whether it can be used for this machine.

@@ -30,5 +30,8 @@ pub use likelihood::{
 pub use log_z::{Budget, Estimate, Ladder, LogZParams, log_z, log_z_cost};
 pub use pca::Pca;
 pub use pseudo::pseudo_log_likelihood;
-pub use quality::{Adversarial, Duplicates, MomentMatch, adversarial, duplicates, moments, visible};
-pub use verify::{Check, Verification, verify};
+pub use quality::{
+    Adversarial, Duplicates, MomentMatch, SampleQuality, adversarial, compared_rows, duplicates,
+    moments, sample_quality, visible,
+};
+pub use verify::{Check, VERIFY_CHAINS, VERIFY_SWEEPS, Verification, verify};

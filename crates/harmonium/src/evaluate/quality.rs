@@ -6,6 +6,47 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
+/// Rows that are compared with samples, if there are more.
+const COMPARED: usize = 1000;
+/// Third moments that are compared, if there are more.
+const TRIPLES: usize = 10_000;
+
+/// How samples compare with data.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SampleQuality {
+    /// Whether samples and data can be told apart by their nearest neighbours.
+    pub adversarial: Adversarial,
+    /// Means, covariances and third moments.
+    pub moments: [MomentMatch; 3],
+    /// Samples that are copies.
+    pub duplicates: Duplicates,
+    /// Whether copies were looked for among the training rows, or among the compared rows.
+    pub of_training: bool,
+}
+
+/// Samples against data; copies are looked for among the training rows, if these are given.
+///
+/// # Errors
+/// As for [`adversarial`].
+pub fn sample_quality<T: Real>(
+    machine: &Machine<T>,
+    data: &States<T>,
+    training: Option<&States<T>>,
+    samples: &States<T>,
+) -> Result<SampleQuality> {
+    Ok(SampleQuality {
+        adversarial: adversarial(machine, data, samples)?,
+        moments: moments(machine, data, samples, TRIPLES)?,
+        duplicates: duplicates(machine, training.unwrap_or(data), samples)?,
+        of_training: training.is_some(),
+    })
+}
+
+/// The rows, of so many, that are compared with samples: at most 1000, evenly spread.
+pub fn compared_rows(rows: usize) -> Vec<usize> {
+    (0..rows).step_by(rows.div_ceil(COMPARED).max(1)).collect()
+}
+
 /// The dense form of all visible layers side by side.
 ///
 /// # Errors

@@ -11,6 +11,13 @@ use serde::{Deserialize, Serialize};
 /// Longest enumeration of the whole machine, in seconds; otherwise a part of it is used.
 const PATIENCE: f64 = 1.0;
 
+/// A p-value below which the samples are not those of the machine.
+const SMALL: f64 = 1e-3;
+/// Chains and sweeps that front ends take where none are set.
+pub const VERIFY_CHAINS: usize = 4000;
+/// See [`VERIFY_CHAINS`].
+pub const VERIFY_SWEEPS: usize = 200;
+
 /// One moment of the sampler against the exact one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Check {
@@ -35,6 +42,13 @@ pub struct Verification {
     pub units: Vec<usize>,
     /// Whether only a part of the machine was compared.
     pub partial: bool,
+}
+
+impl Verification {
+    /// Whether the samples agree with enumeration.
+    pub fn agrees(&self) -> bool {
+        self.p_value >= SMALL
+    }
 }
 
 /// Sweeps `chains` independent chains `sweeps` times and compares the means of all units and of all coupled pairs with

@@ -27,7 +27,7 @@ use rayon::prelude::*;
 use walk::Want;
 
 /// Longest enumeration that starts without being forced, in seconds (estimated).
-const PATIENCE: f64 = 600.0;
+pub const SECONDS: f64 = 600.0;
 
 /// Exact computations on a machine: made by [`Machine::exact`].
 #[derive(Clone, Debug)]
@@ -68,7 +68,7 @@ impl Answer {
 impl<T: Real> Machine<T> {
     /// Exact answers by enumeration, in double precision.
     pub fn exact(&self) -> Exact {
-        Exact { machine: self.cast(), beta: 1.0, patience: PATIENCE, log_z: None }
+        Exact { machine: self.cast(), beta: 1.0, patience: SECONDS, log_z: None }
     }
 }
 

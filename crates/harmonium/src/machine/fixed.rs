@@ -3,7 +3,6 @@
 use super::{Coupling, Machine, product};
 use crate::units::Form;
 use crate::{Batch, Layer, Real, States};
-use harmonium_kernels::bits::BitMatrix;
 use harmonium_kernels::{Codes, fixed};
 use ndarray::Array2;
 use std::borrow::Cow;
@@ -159,7 +158,7 @@ impl<T: Real> Machine<T> {
         }
         let direction = if from == c.ends().0 { fixed.forward() } else { fixed.backward() };
         let states = match (x, self.layer(from).kind().one_hot()) {
-            (Batch::Bits(b), _) => fixed::States::Bits(BitMatrix::new(b.words(), b.rows(), b.cols())),
+            (Batch::Bits(b), _) => fixed::States::Bits(b.view()),
             (Batch::Codes(x), Some(q)) => {
                 let codes = x.as_slice().expect("codes are in standard layout");
                 fixed::States::Codes(Codes::new(codes, x.ncols(), q as usize))

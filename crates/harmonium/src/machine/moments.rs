@@ -4,7 +4,7 @@ use super::phase::{Phase, Work};
 use super::product::{slice, slice_mut};
 use super::{Coupling, Parameters, Tempered};
 use crate::{Batch, Bits, Error, Kind, Layer, Real, Result, States};
-use harmonium_kernels::bits::{self, BitMatrix, Values};
+use harmonium_kernels::bits::{self, Values};
 use harmonium_kernels::fixed::{self, Product, Write};
 use harmonium_kernels::{Codes, Key, moments, transpose};
 use ndarray::Array2;
@@ -278,10 +278,6 @@ fn bit_values<T: Real>(layer: &Layer<T>) -> Values {
     if layer.kind().lowest() < 0.0 { Values::Spin } else { Values::Binary }
 }
 
-fn rows(b: &Bits) -> BitMatrix<'_> {
-    BitMatrix::new(b.words(), b.rows(), b.cols())
-}
-
 /// Writes or adds by the kernel for these two ends, with bits or codes first; returns whether there is one.
 fn outer<T: Real>(
     a: &End<'_, T>,
@@ -294,7 +290,7 @@ fn outer<T: Real>(
     let out = slice_mut(out);
     if let (End::Bits(x, values), End::Rounded(means)) = (a, b) {
         let out = T::as_f32_mut(out).expect("fixed point is for single precision");
-        let product = Product { v: rows(x), values: *values, means, scale: scale.f64() as f32 };
+        let product = Product { v: x.view(), values: *values, means, scale: scale.f64() as f32 };
         fixed::bits_means(product, write, out);
         return true;
     }
@@ -306,7 +302,7 @@ fn outer<T: Real>(
     match (a, b) {
         (End::Bits(x, values), End::Dense(h)) => {
             ready(out);
-            moments::add_bits_outer(rows(x), *values, slice(&weighted(h, wts)), n, scale, out);
+            moments::add_bits_outer(x.view(), *values, slice(&weighted(h, wts)), n, scale, out);
         }
         (End::Codes(x, q), End::Dense(h)) => {
             ready(out);
@@ -316,7 +312,7 @@ fn outer<T: Real>(
         }
         (End::Bits(x, vx), End::Bits(y, vy)) if wts.is_none() => {
             ready(out);
-            moments::add_bits_bits_outer((rows(x), *vx), (rows(y), *vy), scale, out);
+            moments::add_bits_bits_outer((x.view(), *vx), (y.view(), *vy), scale, out);
         }
         (End::Dense(x), End::Dense(y)) => {
             let old = if write == Write::Set { T::zero() } else { T::one() };
@@ -364,12 +360,12 @@ fn stats<T: Real>(layer: &Layer<T>, x: &Batch<T>, wts: Option<&[f64]>, work: &mu
     let values = bit_values(layer);
     if let Some(wts) = wts {
         // The kernel of the moments with a single column of weights.
-        moments::add_bits_outer(rows(b), values, wts, 1, 1.0, slice_mut(&mut work.sums));
+        moments::add_bits_outer(b.view(), values, wts, 1, 1.0, slice_mut(&mut work.sums));
         return;
     }
     work.counts.clear();
     work.counts.resize(b.cols(), 0);
-    bits::add_counts(rows(b), &mut work.counts);
+    bits::add_counts(b.view(), &mut work.counts);
     let of_count = |c: u32| match values {
         Values::Binary => f64::from(c),
         Values::Spin => 2.0 * f64::from(c) - b.rows() as f64,

@@ -2,7 +2,7 @@
 
 use super::{Machine, Parameters};
 use crate::{Bits, Real};
-use harmonium_kernels::bits::{BitMatrix, Values};
+use harmonium_kernels::bits::Values;
 use harmonium_kernels::fixed::{self, Product, Write};
 use ndarray::Array2;
 
@@ -73,7 +73,7 @@ impl Outer {
     }
 
     fn product<'a, T>(&'a self, work: &'a [Work<T>]) -> Option<Product<'a>> {
-        let v = BitMatrix::new(self.v.words(), self.v.rows(), self.v.cols());
+        let v = self.v.view();
         let means = &work[self.layer].rounded;
         self.in_use.then_some(Product { v, values: self.values, means, scale: self.scale })
     }

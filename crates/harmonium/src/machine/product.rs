@@ -2,7 +2,6 @@
 
 use super::Coupling;
 use crate::{Batch, Layer, Real};
-use harmonium_kernels::bits::BitMatrix;
 use harmonium_kernels::{Codes, transpose};
 use ndarray::Array2;
 use std::borrow::Cow;
@@ -23,7 +22,7 @@ pub(crate) fn add<T: Real>(
     let out = slice_mut(out);
     match (x, layer.kind().one_hot()) {
         (Batch::Bits(b), _) => {
-            let rows = BitMatrix::new(b.words(), b.rows(), b.cols());
+            let rows = b.view();
             let w = rows_of(from, coupling);
             match layer.kind().lowest() < 0.0 {
                 true => T::add_spins(rows, &w, n, scale, out),

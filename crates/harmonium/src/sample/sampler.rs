@@ -62,7 +62,7 @@ impl<T: Real> Sampler<T> {
     ) -> Result<Self> {
         machine.check_normalisable()?;
         let mut start_dependence = None;
-        let tempered = |rungs: usize| {
+        let tempered = |rungs: usize| -> Result<Source<T>> {
             let replicas = Replicas::new(&machine, clamps.clone(), &states, rungs, seed, sweeps)?;
             Ok(Source::Tempered(Box::new(replicas)))
         };

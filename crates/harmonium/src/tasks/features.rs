@@ -27,19 +27,11 @@ impl<T: Real> Machine<T> {
 }
 
 impl<'a, T: Real> Features<'a, T> {
+    chain_settings!();
+
     /// Returns the inputs of the hidden units in place of their means.
     pub fn inputs(mut self, inputs: bool) -> Self {
         self.inputs = inputs;
-        self
-    }
-    /// Seed of all random numbers, which rows with gaps may need.
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.seed = seed;
-        self
-    }
-    /// Called between sweeps; returns true to stop.
-    pub fn stop_when(mut self, stopped: impl Fn() -> bool + 'a) -> Self {
-        self.stopped = Box::new(stopped);
         self
     }
 

@@ -29,14 +29,32 @@
 //! | [`Complete`] | [`Machine::complete`](crate::Machine::complete) | [`Completed`] |
 //! | [`Features`] | [`Machine::features`](crate::Machine::features) | an array for each hidden layer |
 //! | [`Classify`] | [`Machine::classify`](crate::Machine::classify) | [`Classes`] |
+//! | [`Diagnose`] | [`Machine::diagnose`](crate::Machine::diagnose) | [`Diagnosis`] |
 //! | [`Gradient`] | [`Machine::gradient`](crate::Machine::gradient) | [`Parameters`](crate::Parameters) |
 //!
 //! Rows may be arrays, bits, lists of the units that are on, [`States`](crate::States) or [`Data`](crate::train::Data): see
 //! [`IntoData`]. A task checks its machine, its rows and its settings once, in `run`; every error names what is wrong.
 //! Equal seeds give equal results; without one the seed is 0.
 
+/// The settings of tasks that run chains.
+macro_rules! chain_settings {
+    () => {
+        /// Seed of all random numbers.
+        pub fn seed(mut self, seed: u64) -> Self {
+            self.seed = seed;
+            self
+        }
+        /// Called between sweeps; returns true to stop.
+        pub fn stop_when(mut self, stopped: impl Fn() -> bool + 'a) -> Self {
+            self.stopped = Box::new(stopped);
+            self
+        }
+    };
+}
+
 mod classify;
 mod complete;
+mod diagnose;
 mod evaluate;
 mod features;
 mod gradient;
@@ -47,10 +65,11 @@ mod train;
 
 pub use classify::{Classes, Classify};
 pub use complete::{Complete, Completed, Fill};
+pub use diagnose::{DIAGNOSE_CHAINS, DIAGNOSE_SWEEPS, Diagnose, Diagnosis};
 pub use evaluate::{Evaluate, Evaluation};
 pub use features::Features;
 pub use gradient::Gradient;
 pub use log_z::EstimateLogZ;
 pub use rows::{IntoData, Number};
-pub use sample::{Exchange, SWEEPS, SWEEPS_BETWEEN, Sample, Samples};
+pub use sample::{ExchangeDiagnostics, SWEEPS, SWEEPS_BETWEEN, Sample, Samples};
 pub use train::{Train, Trained};

@@ -37,7 +37,7 @@ pub struct Samples<T: Real = f32> {
     /// Whether they are independent draws from the exact distribution.
     pub exact: bool,
     /// Diagnostics of the replica exchange, if it was used.
-    pub exchange: Option<Exchange>,
+    pub exchange: Option<ExchangeDiagnostics>,
     /// A note on choices made automatically.
     pub note: Option<String>,
     /// A reason why the samples may be unreliable.
@@ -46,7 +46,7 @@ pub struct Samples<T: Real = f32> {
 
 /// Diagnostics of replica exchange.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Exchange {
+pub struct ExchangeDiagnostics {
     /// Number of temperatures.
     pub temperatures: usize,
     /// Smallest acceptance between neighbours.
@@ -75,6 +75,8 @@ impl<T: Real> Machine<T> {
 }
 
 impl<'a, T: Real> Sample<'a, T> {
+    chain_settings!();
+
     /// Number of chains, each of which gives every `chains`-th sample; by default one for each sample.
     pub fn chains(mut self, chains: usize) -> Self {
         self.chains = Some(chains);
@@ -100,11 +102,6 @@ impl<'a, T: Real> Sample<'a, T> {
         self.method = method;
         self
     }
-    /// Seed of all random numbers.
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.seed = seed;
-        self
-    }
     /// Clamps a unit of a layer to a value in all samples.
     pub fn clamp(mut self, layer: &str, unit: usize, value: f64) -> Self {
         self.clamps.push((layer.to_owned(), unit, value));
@@ -113,11 +110,6 @@ impl<'a, T: Real> Sample<'a, T> {
     /// Clamps the known entries of these rows: sample r to those of row r, cyclically if there are fewer rows.
     pub fn given(mut self, rows: impl IntoData<'a, T>) -> Self {
         self.given = Some(rows.into_data(self.machine));
-        self
-    }
-    /// Called between sweeps; returns true to stop.
-    pub fn stop_when(mut self, stopped: impl Fn() -> bool + 'a) -> Self {
-        self.stopped = Box::new(stopped);
         self
     }
 
@@ -168,7 +160,7 @@ impl<'a, T: Real> Sample<'a, T> {
             true => all.select(&(0..self.n).collect::<Vec<_>>()),
             false => all,
         };
-        let exchange = source.replicas().map(|replicas| Exchange {
+        let exchange = source.replicas().map(|replicas| ExchangeDiagnostics {
             temperatures: replicas.ladder().betas().len(),
             acceptance: replicas.ladder().acceptance().iter().copied().fold(1.0, f64::min),
             round_trips: replicas.round_trips(),

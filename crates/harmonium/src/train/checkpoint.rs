@@ -9,6 +9,9 @@ use ndarray::Array2;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
+/// Seconds between two checkpoints of a run that front ends write where nothing else is set.
+pub const CHECKPOINT_SECONDS: f64 = 30.0;
+
 /// Version of the layout; others are refused.
 const VERSION: u64 = 1;
 

@@ -1,7 +1,7 @@
 //! Scores of the model during training: the likelihood where it is cheap, else a substitute.
 
-use super::Data;
 use super::init::has_only_bits;
+use super::{Data, Evaluated, Trainer};
 use crate::estimate::Estimator;
 use crate::exact::Exact;
 use crate::partition::{Base, Schedule, ais, silent};
@@ -18,6 +18,9 @@ pub(super) const CHEAP: f64 = 0.02;
 const DEAR: f64 = 0.25;
 const DEAREST: f64 = 3.0;
 const SCORED_ROWS: usize = 200;
+
+/// Evaluations from one that may enumerate for longer to the next.
+const PATIENT_EVERY: u64 = 4;
 
 /// How long an evaluation may enumerate where nothing that is quick scores the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,6 +168,50 @@ impl Quality {
     /// The likelihood, or its substitute.
     pub(super) fn score(&self) -> Option<f64> {
         self.log_likelihood.or(self.estimate).or(self.pseudo_likelihood)
+    }
+}
+
+impl<T: Real> Trainer<'_, T> {
+    /// How long the evaluation at this update may take where nothing that is quick scores the model.
+    pub(super) fn patience(&self, update: u64) -> Patience {
+        let number = update / self.plan.evaluate_every.max(1);
+        match update {
+            _ if update == self.plan.stop_after => Patience::Last,
+            _ if number.is_multiple_of(PATIENT_EVERY) => Patience::Some,
+            _ => Patience::None,
+        }
+    }
+
+    /// Evaluates the averaged parameters on a fixed selection of rows.
+    ///
+    /// # Errors
+    /// Errors of the free energy.
+    pub fn evaluate(&self) -> Result<Evaluated> {
+        let machine = self.averaged_inside();
+        let (rows, seed) = (self.plan.evaluate_rows, self.plan.seed);
+        let patience = self.patience(self.update);
+        let scored = Scored::new(&machine, &self.plan.estimator);
+        let train = Quality::new(&scored, &sample_rows(&self.data, rows), seed, patience)?;
+        let valid = match &self.valid {
+            Some(v) => Some(Quality::new(&scored, &sample_rows(v, rows), seed, patience)?),
+            None => None,
+        };
+        let mut metrics = Vec::new();
+        let mut push = |name, x: Option<f64>| metrics.extend(x.map(|x| (name, x)));
+        push("train_log_likelihood", train.log_likelihood);
+        push("train_log_likelihood_estimate", train.estimate);
+        push("train_pseudo_likelihood", train.pseudo_likelihood);
+        push("train_free_energy", train.free_energy);
+        if let Some(v) = &valid {
+            push("valid_log_likelihood", v.log_likelihood);
+            push("valid_log_likelihood_estimate", v.estimate);
+            push("valid_pseudo_likelihood", v.pseudo_likelihood);
+            push("valid_free_energy", v.free_energy);
+            let gap = v.free_energy.zip(train.free_energy).map(|(v, t)| v - t);
+            push("free_energy_gap", gap);
+        }
+        let score = valid.as_ref().map_or(train.score(), Quality::score);
+        Ok(Evaluated { update: self.update, epoch: self.epoch(), metrics, score })
     }
 }
 

@@ -9,6 +9,9 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+/// Updates that front ends record of a run, about: enough for a learning curve.
+pub const RECORDED_UPDATES: u64 = 1000;
+
 /// Appends every event to a file of JSON lines: `{"event":"updated","update":10,…}`.
 ///
 /// `seconds` counts from the start of the observer (on top of what an earlier part of the run recorded);

@@ -89,11 +89,13 @@ pub enum Optimiser {
     /// $m \leftarrow \mu m + g$, $\Delta = \eta m$.
     Momentum {
         /// μ in [0, 1).
+        #[serde(default = "mu")]
         mu: f64,
     },
     /// $m \leftarrow \mu m + g$, $\Delta = \eta (g + \mu m)$.
     Nesterov {
         /// μ in [0, 1).
+        #[serde(default = "mu")]
         mu: f64,
     },
     /// $m \leftarrow \beta_1 m + (1-\beta_1)g$, $s \leftarrow \beta_2 s + (1-\beta_2)g^2$,
@@ -132,6 +134,9 @@ impl Optimiser {
 const DELTA: f64 = 2e-3;
 const MAX_RATE: f64 = 0.1;
 
+fn mu() -> f64 {
+    0.9
+}
 fn beta1() -> f64 {
     0.9
 }
@@ -160,6 +165,7 @@ pub enum Schedule {
     /// $r^t$.
     Exponential {
         /// The last rate as a fraction r of the first.
+        #[serde(default = "last_rate")]
         end: f64,
     },
     /// $\tfrac12(1+\cos\pi t)$.
@@ -167,8 +173,16 @@ pub enum Schedule {
     /// $1/(1 + t/t_0)$.
     Inverse {
         /// t₀, where the rate has halved.
+        #[serde(default = "halved")]
         half: f64,
     },
+}
+
+fn last_rate() -> f64 {
+    0.01
+}
+fn halved() -> f64 {
+    0.1
 }
 
 impl Schedule {
@@ -244,5 +258,35 @@ impl Regulariser {
     /// Whether it adds to the gradient by the weights.
     pub(super) fn has_penalty(&self) -> bool {
         self.l1 != 0.0 || self.l2 != 0.0 || self.l1b != 0.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::estimate::Averaging;
+    use serde::de::DeserializeOwned;
+    use serde_json::json;
+
+    /// Front ends send a name alone; the numbers that go with it stand here.
+    #[test]
+    fn a_name_is_enough() {
+        fn named<A: DeserializeOwned>(name: &str) -> A {
+            serde_json::from_value(json!({ "name": name })).unwrap_or_else(|e| panic!("{name}: {e}"))
+        }
+        for name in ["sgd", "momentum", "nesterov", "adam", "cosine"] {
+            named::<Optimiser>(name);
+        }
+        for name in ["constant", "linear", "exponential", "cosine", "inverse"] {
+            named::<Schedule>(name);
+        }
+        for name in ["keep", "data", "low_rank"] {
+            named::<Init>(name);
+        }
+        assert_eq!(named::<Optimiser>("momentum"), Optimiser::Momentum { mu: 0.9 });
+        assert_eq!(named::<Schedule>("inverse"), Schedule::Inverse { half: 0.1 });
+        assert_eq!(named::<Schedule>("exponential"), Schedule::Exponential { end: 0.01 });
+        assert_eq!(named::<Averaging>("chain"), Averaging::Chain { sweeps: 5 });
+        assert_eq!(named::<Averaging>("mean_field"), Averaging::MeanField { rounds: 10 });
     }
 }

@@ -1,12 +1,11 @@
 //! The loop: updates, evaluations, events.
 
-use super::evaluate::{FEW_WEIGHTS, Patience, Quality, Scored, annealed_likelihood, sample_rows};
 use super::mixing::LikelihoodRange;
 use super::optimise::Stepper;
 use super::watch::{Best, Finding, Slack};
 use super::white::White;
 use super::{
-    Control, Data, Evaluated, Event, Floor, Gradient, Hooks, Init, Observer, OffsetsAndScales, Outcome,
+    Control, Data, Evaluated, Event, Gradient, Hooks, Init, Observer, OffsetsAndScales, Outcome,
     StopReason, TrainPlan,
 };
 use crate::estimate::{Estimator, NegativePhase, Positive, Setup};
@@ -16,16 +15,6 @@ use std::borrow::Cow;
 
 /// Updates between two steps of the averaged parameters.
 pub(super) const AVERAGE_EVERY: u64 = 8;
-
-/// Evaluations from one that may enumerate for longer to the next.
-const PATIENT_EVERY: u64 = 4;
-
-/// A model this many nats below independent columns must have lost modes: runs start at independent columns, and an
-/// annealing of few chains is accurate to some tenths.
-const LOST: f64 = 1.0;
-
-/// Fraction of the planned rate at which a run whose chains lose modes ends.
-const SLOWEST: f64 = 0.02;
 
 /// Updates undone in a row after which a run gives up.
 const GIVE_UP: u32 = 30;
@@ -207,7 +196,7 @@ impl<'d, T: Real> Trainer<'d, T> {
         }
     }
 
-    fn averaged_inside(&self) -> Machine<T> {
+    pub(super) fn averaged_inside(&self) -> Machine<T> {
         let mut machine = self.machine.clone();
         if let (Some(average), true) = (self.stepper.average(), self.update >= AVERAGE_EVERY) {
             // An average of normalisable machines might fail the test of normalisation; then use the last one.
@@ -303,66 +292,7 @@ impl<'d, T: Real> Trainer<'d, T> {
         Ok(Outcome { updates: self.update, reason, plan: self.plan.clone() })
     }
 
-    /// Whether the last annealed model lies below independent columns: its chains have lost modes of the data, which a
-    /// pseudo-likelihood does not detect.
-    fn has_lost_modes(&self) -> bool {
-        self.safe.is_below_start(LOST)
-    }
-
-    /// Anneals the model at the first, second, fourth … evaluation, at the last one and after modes were lost, where that
-    /// costs little and the score is a pseudo-likelihood. Returns the likelihood of a model below independent columns.
-    fn lost_modes(&mut self, e: &Evaluated) -> Result<Option<f64>> {
-        let number = self.update / self.plan.evaluate_every.max(1);
-        let due = number.is_power_of_two() || self.is_last() || self.has_lost_modes();
-        let weights: usize = self.machine.couplings().iter().map(|c| c.w().len()).sum();
-        let has = |name: &str| e.metrics.iter().any(|(n, _)| n.starts_with(name));
-        let blind = has("train_pseudo") && !has("train_log_likelihood");
-        if !due || !blind || weights > FEW_WEIGHTS {
-            return Ok(None);
-        }
-        let rows = self.valid.as_deref().unwrap_or(&self.data).without_gaps();
-        let Some(rows) = rows else { return Ok(None) };
-        let rows = sample_rows(&rows, self.plan.evaluate_rows);
-        if self.safe.update().is_none() {
-            // Soft bits have no likelihood.
-            let Ok(floor) = Floor::new(&self.machine, &self.data)?.log_likelihood(&rows) else {
-                return Ok(None);
-            };
-            let mut independent = self.machine.clone();
-            super::init::from_data(&mut independent, &self.data, 0.0, self.plan.seed)?;
-            self.safe.see(floor, 0, Slack::Wide, || independent.parameters());
-        }
-        let machine = self.averaged_inside();
-        let Ok(f) = machine.free_energy(rows.states()) else { return Ok(None) };
-        let found = annealed_likelihood(&machine, &rows, &f, self.plan.seed);
-        let Some(found) = found else { return Ok(None) };
-        self.safe.see(found, self.update, Slack::Wide, || machine.parameters());
-        Ok(self.has_lost_modes().then_some(found))
-    }
-
-    /// Goes back to the best annealed model and to shorter steps, which the chains may be able to follow; `None` when the
-    /// run is over or steps have become too short to learn.
-    fn back_to_safe(&mut self, found: f64) -> Result<Option<Event>> {
-        let Some(safe) = self.safe.parameters().filter(|_| !self.is_last()).cloned() else {
-            return Ok(None);
-        };
-        if self.rate_factor <= SLOWEST {
-            return Ok(None);
-        }
-        self.restore(&safe)?;
-        self.best.restart(&self.safe);
-        self.rate_factor *= 0.5;
-        let why = format!(
-            "the chains did not mix: the likelihood fell to about {found:.2}, below independent columns: back to the best model"
-        );
-        Ok(Some(self.lower(self.update, why)))
-    }
-
-    fn gives_up_modes(&self, found: f64) -> StopReason {
-        StopReason::LostModes { log_likelihood: found, kept: self.safe.update().unwrap_or(0) }
-    }
-
-    fn is_last(&self) -> bool {
+    pub(super) fn is_last(&self) -> bool {
         self.update == self.plan.stop_after
     }
 
@@ -409,47 +339,5 @@ impl<'d, T: Real> Trainer<'d, T> {
             }
         }
         Ok(stop)
-    }
-
-    /// How long the evaluation at this update may take where nothing that is quick scores the model.
-    pub(super) fn patience(&self, update: u64) -> Patience {
-        let number = update / self.plan.evaluate_every.max(1);
-        match update {
-            _ if update == self.plan.stop_after => Patience::Last,
-            _ if number.is_multiple_of(PATIENT_EVERY) => Patience::Some,
-            _ => Patience::None,
-        }
-    }
-
-    /// Evaluates the averaged parameters on a fixed selection of rows.
-    ///
-    /// # Errors
-    /// Errors of the free energy.
-    pub fn evaluate(&self) -> Result<Evaluated> {
-        let machine = self.averaged_inside();
-        let (rows, seed) = (self.plan.evaluate_rows, self.plan.seed);
-        let patience = self.patience(self.update);
-        let scored = Scored::new(&machine, &self.plan.estimator);
-        let train = Quality::new(&scored, &sample_rows(&self.data, rows), seed, patience)?;
-        let valid = match &self.valid {
-            Some(v) => Some(Quality::new(&scored, &sample_rows(v, rows), seed, patience)?),
-            None => None,
-        };
-        let mut metrics = Vec::new();
-        let mut push = |name, x: Option<f64>| metrics.extend(x.map(|x| (name, x)));
-        push("train_log_likelihood", train.log_likelihood);
-        push("train_log_likelihood_estimate", train.estimate);
-        push("train_pseudo_likelihood", train.pseudo_likelihood);
-        push("train_free_energy", train.free_energy);
-        if let Some(v) = &valid {
-            push("valid_log_likelihood", v.log_likelihood);
-            push("valid_log_likelihood_estimate", v.estimate);
-            push("valid_pseudo_likelihood", v.pseudo_likelihood);
-            push("valid_free_energy", v.free_energy);
-            let gap = v.free_energy.zip(train.free_energy).map(|(v, t)| v - t);
-            push("free_energy_gap", gap);
-        }
-        let score = valid.as_ref().map_or(train.score(), Quality::score);
-        Ok(Evaluated { update: self.update, epoch: self.epoch(), metrics, score })
     }
 }

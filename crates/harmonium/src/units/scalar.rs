@@ -15,16 +15,26 @@ pub(super) fn cgf<T: Real, U: Unit<P>, const P: usize>(u: U, params: &[T], input
     (0..n).map(|j| u.cgf(of_unit(params, n, j), inputs[j].f64())).sum()
 }
 
+/// `f` of the parameters and the input of each unit.
+fn each<T: Real, A, const P: usize>(
+    params: &[T],
+    inputs: &[T],
+    out: &mut [A],
+    f: impl Fn([f64; P], f64) -> A,
+) {
+    let n = inputs.len();
+    for j in 0..n {
+        out[j] = f(of_unit(params, n, j), inputs[j].f64());
+    }
+}
+
 pub(super) fn mean<T: Real, U: Unit<P>, const P: usize>(
     u: U,
     params: &[T],
     inputs: &[T],
     out: &mut [T],
 ) {
-    let n = inputs.len();
-    for j in 0..n {
-        out[j] = T::of(u.mean(of_unit(params, n, j), inputs[j].f64()));
-    }
+    each(params, inputs, out, |unit, input| T::of(u.mean(unit, input)));
 }
 
 pub(super) fn variance<T: Real, U: Unit<P>, const P: usize>(
@@ -33,10 +43,7 @@ pub(super) fn variance<T: Real, U: Unit<P>, const P: usize>(
     inputs: &[T],
     out: &mut [T],
 ) {
-    let n = inputs.len();
-    for j in 0..n {
-        out[j] = T::of(u.variance(of_unit(params, n, j), inputs[j].f64()));
-    }
+    each(params, inputs, out, |unit, input| T::of(u.variance(unit, input)));
 }
 
 pub(super) fn mode<T: Real, U: Unit<P>, const P: usize>(
@@ -45,10 +52,7 @@ pub(super) fn mode<T: Real, U: Unit<P>, const P: usize>(
     inputs: &[T],
     out: &mut [f64],
 ) {
-    let n = inputs.len();
-    for j in 0..n {
-        out[j] = u.mode(of_unit(params, n, j), inputs[j].f64());
-    }
+    each(params, inputs, out, |unit, input| u.mode(unit, input));
 }
 
 pub(super) fn sample<T: Real, U: Unit<P>, const P: usize, R: Rng>(

@@ -61,7 +61,7 @@ const CRATES: [(&str, &[&str]); 7] = [
     ("harmonium-kernels", &[]),
     ("harmonium", &["harmonium-kernels"]),
     ("harmonium-oracle", &[]),
-    ("harmonium-data", &[]),
+    ("harmonium-data", &["harmonium-kernels"]),
     ("harmonium-table", &["harmonium", "harmonium-data"]),
     ("harmonium-cli", &["harmonium", "harmonium-data", "harmonium-table"]),
     ("harmonium-py", &["harmonium", "harmonium-data", "harmonium-table"]),

@@ -212,3 +212,25 @@ fn kinds_by_name() {
     assert!(samples.values("town").unwrap().iter().all(|&x| [0.0, 1.0, 2.0].contains(&x)));
     assert!(samples.values("nowhere").is_err());
 }
+
+/// Chains of a weakly coupled machine forget their start, its own samples look like it, and copies are found.
+#[test]
+fn a_diagnosis_compares_chains_and_samples_with_rows() {
+    let mut machine = Machine::rbm(binary(4), binary(2));
+    machine
+        .set_weights("v", "h", Array2::from_shape_fn((4, 2), |(i, j)| 0.5 - 0.3 * (i + j) as f32))
+        .unwrap();
+    let rows = machine.sample(1500).seed(3).run().unwrap().values("v").unwrap();
+    let found = machine.diagnose(&rows).sweeps(200).seed(1).run().unwrap();
+    assert_eq!(found.chains.verdict, Verdict::Converged, "{:?}", found.chains.reasons);
+    assert!(found.samples.moments[0].correlation > 0.8, "{:?}", found.samples.moments);
+    // All 16 rows occur.
+    assert_eq!((found.samples.of_training, found.samples.duplicates.of_training), (false, 1.0));
+    assert_eq!(found, machine.diagnose(&rows).sweeps(200).seed(1).run().unwrap());
+    let none = machine.data(vec![machine.layer(0).zeros(1)]).unwrap();
+    let apart = machine.diagnose(&rows).training(&none).sweeps(200).seed(1).run().unwrap();
+    assert!(apart.samples.of_training && apart.samples.duplicates.of_training < 0.5, "{apart:?}");
+    let gaps = machine.diagnose(&array![[1.0, f64::NAN, 1.0, 0.0], [0.0; 4]]).run();
+    assert!(gaps.unwrap_err().to_string().contains("missing entries"));
+    assert!(machine.diagnose(&rows).stop_when(|| true).run().is_err());
+}

@@ -4,18 +4,15 @@ use crate::error::Result;
 use crate::evaluation::TableStates;
 use crate::model::Model;
 use harmonium::Role;
-use harmonium::evaluate::{self, Adversarial, Duplicates, Equilibrium, MomentMatch};
-use harmonium::partition::{self, Verdict};
+use harmonium::evaluate::{self, compared_rows};
+use harmonium::partition::Verdict;
+use harmonium::tasks::Diagnosis;
 use harmonium_data::Table;
 use serde_json::{Value, json};
 
-/// Rows and samples that are compared with each other.
-const COMPARED: usize = 1000;
-
 /// Whether chains mix, and whether samples resemble the data.
 pub(super) struct Quality {
-    chains: Equilibrium,
-    samples: Samples,
+    diagnosis: Diagnosis,
     /// Mean pseudo-log-likelihood of the rows, where there is one.
     pseudo: Option<f64>,
     /// Mean free energy of the rows above that of as many training rows, with its standard error.
@@ -51,24 +48,13 @@ impl Classes {
     }
 }
 
-/// How samples compare with data.
-#[derive(serde::Serialize)]
-struct Samples {
-    adversarial: Adversarial,
-    moments: [MomentMatch; 3],
-    duplicates: Duplicates,
-    /// Whether copies were looked for among the training rows, or among the evaluated rows.
-    of_training: bool,
-}
-
 impl Quality {
     /// `None` if fewer than two rows are complete: samples can be compared with complete rows only.
     pub(super) fn new(model: &Model, table: &Table, seed: u64) -> Result<Option<Self>> {
         let rows = TableStates::new(&model.machine, &model.layout, table, None)?;
         let Some(whole) = rows.complete().filter(|whole| whole.rows() > 1) else { return Ok(None) };
-        let shown: Vec<usize> = spread(whole.rows(), COMPARED).collect();
+        let shown = compared_rows(whole.rows());
         let (machine, data) = (&rows.machine, whole.select(&shown));
-        let drawn = &machine.sample(data.rows().max(100)).seed(seed).run()?.states;
         // The training rows, if the run has them: copies of these would show memorisation.
         let train = model.run.as_ref().and_then(|run| {
             let mut config = crate::config::Config::read(&run.config()).ok()?;
@@ -78,28 +64,25 @@ impl Quality {
             machine.with_role(Role::Hidden).for_each(|l| drop(train.take(l)));
             Some(train)
         });
-        let chains = evaluate::equilibrium(machine, &data, 32, 500, seed, &mut partition::silent)?;
-        let samples = Samples {
-            adversarial: evaluate::adversarial(machine, &data, drawn)?,
-            moments: evaluate::moments(machine, &data, drawn, 10_000)?,
-            duplicates: evaluate::duplicates(machine, train.as_ref().unwrap_or(&data), drawn)?,
-            of_training: train.is_some(),
+        let task = machine.diagnose(&data).seed(seed);
+        let diagnosis = match &train {
+            Some(train) => task.training(train).run()?,
+            None => task.run()?,
         };
         // Undefined where hidden layers are coupled.
         let pseudo = evaluate::pseudo_log_likelihood(machine, &data).ok();
         let mean = |p: Vec<f64>| p.iter().sum::<f64>() / p.len().max(1) as f64;
         // In the units of the table, as the likelihood is.
-        let offset =
-            mean(spread(rows.whole.len(), COMPARED).map(|i| rows.offset(rows.whole[i])).collect());
+        let offset = mean(shown.iter().map(|&i| rows.offset(rows.whole[i])).collect());
         let pseudo = pseudo.map(|p| mean(p) + offset);
         let gap = train.and_then(|train| evaluate::free_energy_gap(machine, &train, &data).ok());
-        Ok(Some(Self { chains, samples, pseudo, gap, classes: Classes::new(model, table)? }))
+        Ok(Some(Self { diagnosis, pseudo, gap, classes: Classes::new(model, table)? }))
     }
 
     /// What it adds to the object of `evaluate --json`.
     pub(super) fn add_to(&self, object: &mut Value) {
-        object["chains"] = json!(self.chains);
-        object["samples"] = json!(self.samples);
+        object["chains"] = json!(self.diagnosis.chains);
+        object["samples"] = json!(self.diagnosis.samples);
         object["pseudo_log_likelihood"] = json!(self.pseudo);
         object["classes"] = json!(self.classes);
         object["free_energy_gap"] =
@@ -107,16 +90,16 @@ impl Quality {
     }
 
     pub(super) fn words(&self) -> Vec<String> {
+        let Diagnosis { chains, samples: s } = &self.diagnosis;
         let mut out = vec![format!(
             "chains: {}",
-            if self.chains.verdict == Verdict::Converged {
+            if chains.verdict == Verdict::Converged {
                 "become independent of their start"
             } else {
                 "do not become independent of their start"
             }
         )];
-        out.extend(self.chains.reasons.iter().map(|r| format!("  · {r}")));
-        let s = &self.samples;
+        out.extend(chains.reasons.iter().map(|r| format!("  · {r}")));
         out.push("samples against these rows:".into());
         let [a, b, c] = &s.moments;
         // Undefined where nothing varies, as the means of balanced data.
@@ -155,9 +138,4 @@ impl Quality {
         }
         out
     }
-}
-
-/// At most about `most` of so many rows, evenly spread.
-fn spread(rows: usize, most: usize) -> impl Iterator<Item = usize> {
-    (0..rows).step_by(rows.div_ceil(most).max(1))
 }

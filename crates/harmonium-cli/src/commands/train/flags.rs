@@ -183,9 +183,7 @@ impl TrainArgs {
             train.estimator = Some(estimator(self.estimator.as_deref(), self.sweeps, self.chains, old)?);
         }
         if let Some(word) = &self.optimiser {
-            let mu =
-                if matches!(word.as_str(), "momentum" | "nesterov") { json!(0.9) } else { Value::Null };
-            train.optimiser = Some(named::<Optimiser>("--optimiser", word, &[("mu", mu)])?);
+            train.optimiser = Some(named::<Optimiser>("--optimiser", word, &[])?);
         }
         if let Some(word) = &self.init {
             train.init = Some(named::<Init>("--init", word, &[])?);

@@ -13,8 +13,8 @@ use crate::signals::Stop;
 use harmonium::estimate::Estimator;
 use harmonium::io::Provenance;
 use harmonium::train::{
-    Data, Draft, Event, Floor, Hooks, LeftOut, Metrics, Observer, Snapshots, StopReason, TrainPlan,
-    Trainer, trainer,
+    CHECKPOINT_SECONDS, Data, Draft, Event, Floor, Hooks, LeftOut, Metrics, Observer, RECORDED_UPDATES,
+    Snapshots, StopReason, TrainPlan, Trainer, trainer,
 };
 use harmonium::{Archive, Machine, Role};
 use harmonium_data::{Dataset, Table};
@@ -23,12 +23,8 @@ use serde_json::json;
 use std::cell::Cell;
 use std::time::Instant;
 
-/// Default number of seconds between checkpoints.
-const CHECKPOINT: f64 = 30.0;
 /// Seconds of silence before a run begins.
 const PATIENCE: f64 = 2.0;
-/// Lines about updates in the metrics file.
-const LINES: u64 = 1000;
 /// Models kept along a run.
 const KEEP: usize = 20;
 
@@ -174,7 +170,7 @@ impl Job {
     ) -> Result<StopReason> {
         let updates = trainer.plan().updates();
         let done = trainer.update_count();
-        let mut metrics = Metrics::new(self.run.metrics(), done, (updates / LINES).max(1))?;
+        let mut metrics = Metrics::new(self.run.metrics(), done, (updates / RECORDED_UPDATES).max(1))?;
         let keep = self.config.run.keep.unwrap_or(KEEP);
         let ratio = (updates.max(2) as f64).powf(1.0 / keep.max(1) as f64);
         let mut trajectory = Snapshots::new(self.run.checkpoints(), ratio);
@@ -183,7 +179,7 @@ impl Job {
             stop,
             start: Instant::now(),
             budget: self.config.run.time_budget,
-            every: self.config.run.checkpoint_every.unwrap_or(CHECKPOINT),
+            every: self.config.run.checkpoint_every.unwrap_or(CHECKPOINT_SECONDS),
             saved: Instant::now(),
             provenance,
         };

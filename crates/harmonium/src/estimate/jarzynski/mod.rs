@@ -72,7 +72,7 @@ impl<T: Real> Jarzynski<T> {
         let n = params.chains.unwrap_or(setup.batch).max(1);
         let reference = uncoupled(setup.machine);
         let log_z = log_z_uncoupled(&reference);
-        let ensemble = |rows: usize, block: u32| {
+        let ensemble = |rows: usize, block: u32| -> Result<Ensemble<T>> {
             // The two ensembles use separate streams.
             let key = Key { seed: setup.seed, purpose: purpose::NEGATIVE, block, sweep: 0 };
             let chains = setup.independent(&reference, rows, key.hash(), purpose::NEGATIVE)?;
