@@ -394,3 +394,21 @@ fn a_directory_whose_run_never_began_is_taken() {
     place.fails("train bars-and-stripes --updates 3 -o mine --force", 1, &["holds no run"]);
     assert!(place.path("mine/checkpoints/thesis.txt").is_file() && !place.path("mine/lock").exists());
 }
+
+#[test]
+fn numbers_beyond_single_precision_are_refused() {
+    let place = Place::new();
+    place.write("rows.fasta", ">a\nAC\n>b\nCA\n>c\nAA\n");
+    place.ok("train rows.fasta --machine fully-visible --updates 3 --quiet -o run");
+    place.ok("convert run params.dat");
+    let text = place.read("params.dat");
+    let field = text.lines().find(|line| line.starts_with('h')).unwrap();
+    let huge = format!("{} 1e39", field.rsplit_once(' ').unwrap().0);
+    place.write("params.dat", text.replacen(field, &huge, 1));
+    for words in
+        ["convert params.dat model.safetensors", "verify params.dat", "evaluate params.dat rows.fasta"]
+    {
+        place.fails(words, 1, &["params.dat", "single precision"]);
+    }
+    assert!(!place.path("model.safetensors").exists());
+}
