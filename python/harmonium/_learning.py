@@ -91,7 +91,8 @@ class Learning(Parts):
             Rows of a minibatch; learning rate at the start; length of the run, in updates or in epochs. ``learning_rate`` may be
             a function of the number of the update, counted from 1; it then replaces ``schedule`` as well.
         time_budget
-            Seconds, or a text such as ``"10m"``: the number of updates follows from it.
+            Seconds, or a text such as ``"10m"``: the number of updates follows from it. Like Ctrl-C, it acts between two sweeps; an
+            update that it ends is undone.
         optimiser
             ``"sgd"``, ``"momentum"``, ``"nesterov"``, ``"adam"``, ``"cosine"``, or a dict with settings; or a function
             ``rule(gradient, rate)`` that returns the step or changes ``gradient`` in place.

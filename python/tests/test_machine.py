@@ -274,3 +274,18 @@ def test_every_kind_of_unit_is_there(word, name, spec):
     assert layer._spec() == spec
     assert str(layer) == f"3 {name}"
     assert hm.Machine.rbm(layer, 2).layers["v"].kind == layer.kind
+
+
+def test_what_fits_into_no_memory_is_a_memory_error():
+    with pytest.raises(MemoryError, match="GB"):
+        hm.Machine.rbm(10**7, 10**7)
+    with pytest.raises(MemoryError, match="GB"):
+        hm.Machine.rbm(4, 2**63)
+    machine = hm.Machine.rbm(4, 3)
+    for n in [10**14, 2**63]:
+        with pytest.raises(MemoryError, match="GB"):
+            machine.sample(n)
+    with pytest.raises(MemoryError):
+        machine.sample_chains(10**14, 2)
+    with pytest.raises(ValueError, match="binomial"):
+        hm.Machine.rbm(hm.Binomial(3, 10**9), 2)

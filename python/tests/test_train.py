@@ -185,6 +185,12 @@ def test_class_machines_learn_to_classify(stripes):
     assert np.mean(machine.predict_proba(stripes).argmax(1) == y) > 0.97
 
 
+def test_a_time_budget_ends_an_endless_update(stripes):
+    rbm = hm.Machine.rbm(6, 3)
+    run = rbm.train(stripes, estimator="pcd", sweeps=10**9, updates=2, time_budget=0.3, seed=1)
+    assert (run.updates, run.stop) == (0, "time_budget")
+
+
 def test_a_time_budget_is_kept(stripes):
     start = time.monotonic()
     run = hm.Machine.rbm(6, 3).train(stripes, estimator="pcd", time_budget=0.5)

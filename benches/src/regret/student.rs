@@ -61,7 +61,7 @@ pub fn train(
             })
         };
         let mut levels = on_time;
-        let run = trainer(blank.clone(), plan, &data, deep, Hooks::default(), &mut levels, &|| false)?;
+        let run = trainer(blank.clone(), plan, &data, deep, Hooks::default(), &mut levels, &|| None)?;
         let mut run = run.expect("nobody stops it");
         let mut undone = (0, String::new());
         let mut watch = |event: &Event, run: &Trainer<'_, f32>| {

@@ -78,6 +78,26 @@ impl Config {
         ))
     }
 
+    /// Refuses settings of training that are not those of the checkpoint: with others it would not be the same run. What only says
+    /// how long it takes may change.
+    pub(crate) fn agrees_with(&self, saved: &TrainParams) -> Result {
+        // A pretrained machine starts from its levels, whatever the settings say of the start.
+        const MAY_CHANGE: [&str; 4] = ["updates", "epochs", "stop_after", "init"];
+        let fields = |params: &TrainParams| serde_json::to_value(params).unwrap_or_default();
+        let (mine, theirs) = (fields(&self.train), fields(saved));
+        let keys = [&mine, &theirs].map(|v| v.as_object().into_iter().flat_map(|o| o.keys()));
+        let mut keys = keys.into_iter().flatten().filter(|key| !MAY_CHANGE.contains(&key.as_str()));
+        match keys.find(|key| mine[key.as_str()] != theirs[key.as_str()]) {
+            None => Ok(()),
+            Some(key) => Err(Failure::new(format!(
+                "train.{key}: expected {}, as in the checkpoint of this run, got {}; only updates, run.time_budget, \
+                 run.checkpoint_every, run.keep and --threads may change, for other settings start anew with --config",
+                theirs[key.as_str()],
+                mine[key.as_str()]
+            ))),
+        }
+    }
+
     /// The data of a configuration in their parts; the configuration is completed.
     pub(crate) fn load(&mut self) -> Result<Dataset> {
         let data = &mut self.data;

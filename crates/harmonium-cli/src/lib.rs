@@ -11,6 +11,7 @@ mod error;
 mod evaluation;
 mod figure;
 mod linalg;
+mod lock;
 mod model;
 mod output;
 mod picture;

@@ -122,7 +122,7 @@ impl Model {
 
     fn foreign(path: &Path) -> Result<Self> {
         let foreign = crate::convert::read(path)?;
-        let machine: Machine = foreign.machine.cast();
+        let machine = crate::convert::single(&foreign.machine).context(path.display())?;
         let layout = match foreign.schema {
             Some(schema) => Layout::new(Arc::new(schema), &machine).context(path.display())?,
             None => Layout::plain(&machine),

@@ -1,7 +1,10 @@
 //! The run directory: what is in it and where.
 
 use crate::error::{Failure, Result};
+use crate::lock::{self, Lock};
+use harmonium_data::{DataName, Source};
 use serde_json::Value;
+use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -75,8 +78,34 @@ impl RunDirectory {
         Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
     }
 
-    /// Makes the directory; what a former run left in it is removed only with `force`.
-    pub(crate) fn create(&self, force: bool) -> Result {
+    /// Refuses data in files that a new run in this directory would remove.
+    pub(crate) fn not_an_input(&self, data: &[&Option<String>]) -> Result {
+        for name in data.iter().copied().flatten() {
+            if let Some(file) = self
+                .files()
+                .iter()
+                .filter_map(|f| f.canonicalize().ok())
+                .find(|f| reads(name.as_ref(), f))
+            {
+                return Err(Failure::new(format!(
+                    "{}: the run would replace these data; choose another directory with -o",
+                    file.display()
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Locks the directory of a run for training, and removes what a killed training was writing.
+    pub(crate) fn lock(&self) -> Result<Lock> {
+        let lock = Lock::take(&self.dir)?;
+        lock::remove_unfinished(&self.dir);
+        lock::remove_unfinished(&self.checkpoints());
+        Ok(lock)
+    }
+
+    /// Makes the directory and locks it; what a former run left in it is removed only with `force`.
+    pub(crate) fn create(&self, force: bool) -> Result<Lock> {
         let dir = &self.dir;
         if dir.exists() && !dir.is_dir() {
             return Err(Failure::new(format!(
@@ -84,8 +113,10 @@ impl RunDirectory {
                 dir.display()
             )));
         }
-        let occupied = dir.is_dir() && std::fs::read_dir(dir).is_ok_and(|mut d| d.next().is_some());
-        match (occupied, self.exists(), force) {
+        let beginning = self.is_beginning();
+        std::fs::create_dir_all(dir).map_err(|e| Failure::io("create", dir, &e))?;
+        let lock = if beginning || self.exists() { Some(self.lock()?) } else { None };
+        match (!beginning, self.exists(), force) {
             (false, ..) => {}
             (true, true, false) => {
                 return Err(Failure::new(format!(
@@ -103,12 +134,27 @@ impl RunDirectory {
             (true, true, true) => self.clear()?,
         }
         let checkpoints = self.checkpoints();
-        std::fs::create_dir_all(&checkpoints).map_err(|e| Failure::io("create", &checkpoints, &e))
+        std::fs::create_dir_all(&checkpoints).map_err(|e| Failure::io("create", &checkpoints, &e))?;
+        lock.map_or_else(|| self.lock(), Ok)
     }
 
-    /// Removes what a run writes, and nothing else.
-    fn clear(&self) -> Result {
-        let files = [
+    /// Whether nothing is lost if a run begins here: nothing is there, or what a run leaves that was killed before its settings
+    /// were written.
+    fn is_beginning(&self) -> bool {
+        let entries = |dir: &Path| std::fs::read_dir(dir).into_iter().flatten().flatten();
+        let checkpoints = self.checkpoints();
+        let spare = |path: PathBuf| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let is_empty_folder = path == checkpoints
+                && entries(&path).all(|e| lock::is_unfinished(&e.file_name().to_string_lossy()));
+            is_empty_folder || name == Lock::NAME || lock::is_unfinished(&name)
+        };
+        entries(&self.dir).all(|entry| spare(entry.path()))
+    }
+
+    /// The files of a run besides its configuration.
+    fn files(&self) -> [PathBuf; 9] {
+        [
             self.model(),
             self.metrics(),
             self.log(),
@@ -117,8 +163,13 @@ impl RunDirectory {
             self.samples(),
             self.report(),
             self.dir.join("data.csv"),
-        ];
-        for path in files.iter().chain([&self.config()]) {
+            self.dir.join("test.csv"),
+        ]
+    }
+
+    /// Removes what a run writes, and nothing else.
+    fn clear(&self) -> Result {
+        for path in self.files().iter().chain([&self.config()]) {
             match std::fs::remove_file(path) {
                 Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
                     return Err(Failure::io("remove", path, &e));
@@ -152,15 +203,46 @@ pub(crate) fn write(path: &Path, force: bool, bytes: &[u8]) -> Result {
     Ok(harmonium_data::replace_file(path, |out| out.write_all(bytes))?)
 }
 
-/// Whether a file may be written: it is new, or may be replaced.
+/// Whether a file may be written: it is new, or a regular file that may be replaced.
 pub(crate) fn may_write(path: &Path, force: bool) -> Result {
-    if path.exists() && !force {
-        return Err(Failure::new(format!(
-            "{}: the file exists; choose another name, or replace it with --force",
-            path.display()
-        )));
+    let shown = path.display();
+    match std::fs::metadata(path) {
+        Ok(found) if found.is_dir() => {
+            Err(Failure::new(format!("{shown}: this is a folder; name a file to write")))
+        }
+        Ok(found) if !found.is_file() => Err(Failure::new(format!(
+            "{shown}: this is no regular file (a device or a pipe) and is not replaced; leave out -o and redirect standard output"
+        ))),
+        Ok(_) if !force => Err(Failure::new(format!(
+            "{shown}: the file exists; choose another name, or replace it with --force"
+        ))),
+        _ => Ok(()),
     }
-    Ok(())
+}
+
+/// Whether a file may be written by a command that reads `inputs`: models, runs, or names of data.
+pub(crate) fn may_write_beside(path: &Path, force: bool, inputs: &[&OsStr]) -> Result {
+    may_write(path, force)?;
+    let Ok(output) = path.canonicalize() else { return Ok(()) };
+    match inputs.iter().any(|input| reads(input, &output)) {
+        true => Err(Failure::new(format!(
+            "{}: the command reads this file; choose another name to write to",
+            path.display()
+        ))),
+        false => Ok(()),
+    }
+}
+
+/// Whether `input` names this file, or the run whose model it is.
+fn reads(input: &OsStr, file: &Path) -> bool {
+    let named = input.to_str().and_then(|name| DataName::parse(name).ok());
+    let path = match named.map(|name| name.source) {
+        Some(Source::File { path, .. }) => path,
+        Some(_) => return false,
+        None => input.into(),
+    };
+    let Ok(path) = path.canonicalize() else { return false };
+    path == file || RunDirectory::new(&path).model() == file
 }
 
 /// A name for a new run: `digits`, or `digits-2` if that is taken, in the folder `runs`.

@@ -21,6 +21,11 @@ impl Stop {
         Ok(Self(asked))
     }
 
+    /// From now on a signal ends the program at once: nothing is left to be saved.
+    pub(crate) fn quit_when_asked(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
     /// Whether to stop.
     pub(crate) fn asked(&self) -> bool {
         self.0.load(Ordering::Relaxed)

@@ -6,7 +6,7 @@ mod modules;
 use std::path::Path;
 
 /// The modules of the crate, from the ground up.
-const MODULES: [&str; 16] = [
+const MODULES: [&str; 17] = [
     "error",
     "output",
     "signals",
@@ -16,6 +16,7 @@ const MODULES: [&str; 16] = [
     "args",
     "data",
     "config",
+    "lock",
     "run",
     "convert",
     "model",

@@ -80,3 +80,44 @@ fn standard_input_is_kept_so_that_a_run_can_go_on() {
     assert!(place.path("run/data.csv").is_file());
     place.ok("evaluate run --quick");
 }
+
+#[test]
+fn a_run_goes_on_with_its_own_settings_and_checkpoint_only() {
+    let place = Place::new();
+    let words = "train bars-and-stripes:3x3 --hidden 4 --estimator pcd --updates 40 --quiet";
+    place.ok(&format!("{words} -o run"));
+    place.ok(&format!("{words} --seed 1 -o other"));
+    let (config, model) =
+        (place.read("run/config.toml"), std::fs::read(place.path("run/model.safetensors")));
+    let model = model.unwrap();
+    let changed = |key: &str, value: &str| -> String {
+        let line = |line: &str| match line.starts_with(&format!("{key} = ")) {
+            true => format!("{key} = {value}\n"),
+            false => format!("{line}\n"),
+        };
+        let text: String = config.lines().map(line).collect();
+        assert_ne!(text, config, "{key}");
+        text
+    };
+    for (key, value) in [("rate", "0.125"), ("batch", "7"), ("average", "3")] {
+        place.write("run/config.toml", changed(key, value));
+        place.fails("train run", 1, &[&format!("train.{key}"), "may change"]);
+        assert!(std::fs::read(place.path("run/model.safetensors")).unwrap() == model, "{key}");
+    }
+    // Units of another kind have weights of the same shape.
+    place.write("run/config.toml", changed("hidden_kind", "\"spin\""));
+    place.fails("train run", 1, &["layers and couplings"]);
+    place.write("run/config.toml", &config);
+    let own = std::fs::read(place.path("run/checkpoints/last.safetensors")).unwrap();
+    std::fs::copy(
+        place.path("other/checkpoints/last.safetensors"),
+        place.path("run/checkpoints/last.safetensors"),
+    )
+    .unwrap();
+    place.fails("train run", 1, &["train.seed"]);
+    // More updates are more of the same run.
+    std::fs::write(place.path("run/checkpoints/last.safetensors"), own).unwrap();
+    place.write("run/config.toml", changed("updates", "60"));
+    place.ok("train run --quiet");
+    assert!(place.read("run/log.txt").contains("stopped at update 60"));
+}

@@ -1,5 +1,8 @@
 //! Lengths of time as they are typed: `90s`, `5m`, `1.5h`.
 
+/// A thousand years: clocks cannot count much further.
+const LONGEST: f64 = 3.2e10;
+
 /// Seconds of `90`, `90s`, `5m`, `1.5h` or `2d`.
 ///
 /// # Errors
@@ -16,7 +19,8 @@ pub fn seconds(text: &str) -> Result<f64, String> {
         _ => return Err(format!("{unit:?} is not a unit of time, write 90s, 5m or 1.5h")),
     };
     match number.trim_end().parse::<f64>() {
-        Ok(x) if x.is_finite() && x > 0.0 => Ok(x * scale),
+        Ok(x) if x > 0.0 && x * scale <= LONGEST => Ok(x * scale),
+        Ok(x) if x > 0.0 => Err("expected at most a thousand years".into()),
         _ => Err("expected a positive time such as 90s, 5m or 1.5h".into()),
     }
 }
@@ -32,7 +36,7 @@ mod tests {
         {
             assert_eq!(seconds(text), Ok(want), "{text}");
         }
-        for text in ["5 parsecs", "-3s", "0", "h", "", "nan", "inf", "1m 3s", "5M"] {
+        for text in ["5 parsecs", "-3s", "0", "h", "", "nan", "inf", "1m 3s", "5M", "1e300", "400000d"] {
             assert!(seconds(text).is_err(), "{text}");
         }
     }

@@ -48,7 +48,7 @@ fn block_rows(name: &DataName) -> Result<Option<usize>> {
             Ok(Some(PARQUET_ROWS))
         }
         // Packed files and arrays in Fortran order cannot be read in blocks; a damaged file is reported when it is read whole.
-        Format::Npy if name.part.is_none() => {
+        Format::Npy if name.part.is_none() && path.is_file() => {
             let source = NpySource::open(path, &Place::file(path)).ok().filter(|s| s.rows() > 0);
             Ok(source.map(|s| (NPY_BYTES / s.row_bytes().max(1)).max(1)))
         }

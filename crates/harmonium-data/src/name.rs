@@ -197,6 +197,10 @@ impl DataName {
         if path.is_file() {
             return Ok(Format::of_contents(path).unwrap_or(Format::Csv));
         }
+        // A pipe such as /dev/stdin can be read only once: it is text unless its name says otherwise.
+        if path.exists() {
+            return Ok(Format::Csv);
+        }
         let names = catalogue().into_iter().map(|entry| entry.name);
         let hint = match crate::error::nearest(text.split(':').next().unwrap_or(text), names) {
             Some(near) => format!("did you mean {near:?}?"),

@@ -2,9 +2,9 @@
 
 use harmonium::Error;
 use pyo3::PyErr;
-use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyValueError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyMemoryError, PyOSError, PyValueError};
 
-/// What Python raises for an error of the library: `OSError` for the system's, else `ValueError`.
+/// What Python raises for an error of the library: `OSError` for the system's, `MemoryError` for what is too large, else `ValueError`.
 pub(crate) fn raise(error: Error) -> PyErr {
     match error {
         Error::Io { path, source } => {
@@ -16,6 +16,7 @@ pub(crate) fn raise(error: Error) -> PyErr {
                 None => PyOSError::new_err(format!("{}: {source}", path.display())),
             }
         }
+        Error::Memory { .. } => PyMemoryError::new_err(error.to_string()),
         Error::Stopped { what } => PyKeyboardInterrupt::new_err(format!("stopped during {what}")),
         other => PyValueError::new_err(other.to_string()),
     }

@@ -41,6 +41,8 @@ fn made<T: Precise>(infos: &[LayerInfo], couplings: &[(usize, usize)]) -> PyResu
             false => Layer::with_params(info.kind, Array2::zeros((0, 0))),
         }
     };
+    let sizes: Vec<_> = infos.iter().map(|info| (info.kind, info.units)).collect();
+    harmonium::Machine::<T>::check_size(&sizes, couplings).map_err(raise)?;
     let members = infos
         .iter()
         .map(|info| Ok(Member { name: info.name.clone(), role: info.role, layer: zeros(info)? }));

@@ -7,9 +7,9 @@ use crate::machine::Machine;
 use crate::objects::{from_python, to_python};
 use crate::precision::{Precise, each};
 use crate::rows::Rows;
-use crate::watch::{Listener, Watch, WatchParams};
+use crate::watch::{Watch, WatchParams};
 use crate::work::{Link, run};
-use harmonium::train::{Data, Floor, LeftOut, StopReason, TrainParams, Trainer};
+use harmonium::train::{Control, Data, Event, Floor, LeftOut, StopReason, TrainParams, Trainer};
 use harmonium::{Archive, Result};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -72,8 +72,7 @@ pub(crate) fn train(
     threads: usize,
 ) -> PyResult<Trained> {
     let params: TrainParams = from_python("settings", params)?;
-    let watch =
-        WatchParams { notify, every, snapshot, budget: time_budget, checkpoint, checkpoint_every, kept };
+    let watch = WatchParams { notify, every, snapshot, checkpoint, checkpoint_every, kept };
     each!(&machine.inner, m => {
         let job = Job {
             machine: m,
@@ -124,12 +123,18 @@ impl<T: Precise> Job<'_, T> {
         watch: WatchParams,
     ) -> Result<(harmonium::Machine<T>, Archive, Value)> {
         let (start, machine, data, valid) = (Instant::now(), self.machine, self.data, self.valid);
-        let (mut trainer, left_out) = self.trainer(link)?;
+        let seconds = self.time_budget;
+        let stop = || match seconds.is_some_and(|s| start.elapsed().as_secs_f64() > s) {
+            _ if link.stopped() => Some(StopReason::Interrupted),
+            true => Some(StopReason::TimeBudget { seconds }),
+            false => None,
+        };
+        let (mut trainer, left_out) = self.trainer(link, &stop)?;
         if let Some(valid) = valid {
             trainer = trainer.with_valid(valid)?;
         }
         let mut watch = Watch::new(link, watch, trainer.plan().updates(), start);
-        let reason = match trainer.run(&mut [&mut watch]) {
+        let reason = match trainer.run_until(&mut [&mut watch], &stop) {
             Ok(outcome) => outcome.reason,
             // A custom component that raised ends the run within an update, which is not made: what was learnt before stays.
             Err(_) if link.stopped() => {
@@ -160,7 +165,11 @@ impl<T: Precise> Job<'_, T> {
 impl<'a, T: Precise> Job<'a, T> {
     /// A resumed run, or a new one with the same defaults as on the command line; and what rows said that were left out to find its
     /// length.
-    fn trainer<'d>(self, link: &'d Link<'_>) -> Result<(Trainer<'d, T>, Option<LeftOut>)>
+    fn trainer<'d>(
+        self,
+        link: &'d Link<'_>,
+        stop: &dyn Fn() -> Option<StopReason>,
+    ) -> Result<(Trainer<'d, T>, Option<LeftOut>)>
     where
         'a: 'd,
     {
@@ -173,10 +182,10 @@ impl<'a, T: Precise> Job<'a, T> {
         let pretrain = self.pretrain.unwrap_or(levels);
         let (plan, left_out) =
             hooks.plan(self.params, machine, self.data, self.time_budget, &stopped)?;
-        let mut watch = Listener { link };
+        let mut watch = |_: &Event, _: &Trainer<'_, T>| Ok(Control::Continue);
         let machine = machine.clone();
         let trainer =
-            harmonium::train::trainer(machine, plan, self.data, pretrain, hooks, &mut watch, &stopped)?;
+            harmonium::train::trainer(machine, plan, self.data, pretrain, hooks, &mut watch, stop)?;
         let trainer = trainer.ok_or(harmonium::Error::Stopped { what: "training of the levels" })?;
         Ok((trainer, left_out))
     }

@@ -1,4 +1,4 @@
-//! The observer of a training run: it reports to Python, keeps the learning curve, saves checkpoints and ends the run in time.
+//! The observer of a training run: it reports to Python, keeps the learning curve and saves checkpoints.
 
 use crate::machine::Machine;
 use crate::objects::to_python;
@@ -15,20 +15,6 @@ use std::time::{Duration, Instant};
 /// Time between two reports of the progress.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Stops a run on request, and does nothing else.
-pub(crate) struct Listener<'a> {
-    pub(crate) link: &'a Link<'a>,
-}
-
-impl<T: Precise> Observer<T> for Listener<'_> {
-    fn on_event(&mut self, _: &Event, _: &Trainer<'_, T>) -> Result<Control> {
-        Ok(match self.link.stopped() {
-            true => Control::Stop(StopReason::Interrupted),
-            false => Control::Continue,
-        })
-    }
-}
-
 /// What the observer reports, keeps and saves.
 pub(crate) struct WatchParams {
     pub(crate) notify: Option<Py<PyAny>>,
@@ -36,15 +22,13 @@ pub(crate) struct WatchParams {
     pub(crate) every: Option<u64>,
     /// Whether regular events come with the machine.
     pub(crate) snapshot: bool,
-    /// Seconds after which the run ends.
-    pub(crate) budget: Option<f64>,
     pub(crate) checkpoint: Option<PathBuf>,
     pub(crate) checkpoint_every: f64,
     /// Updates that the learning curve has, about.
     pub(crate) kept: u64,
 }
 
-/// Reports to Python, keeps the learning curve, saves checkpoints and ends the run in time.
+/// Reports to Python, keeps the learning curve and saves checkpoints.
 pub(crate) struct Watch<'a> {
     link: &'a Link<'a>,
     notify: Option<Arc<Py<PyAny>>>,
@@ -143,13 +127,6 @@ impl<T: Precise> Observer<T> for Watch<'_> {
                     && self.last_save.elapsed().as_secs_f64() > self.params.checkpoint_every
                 {
                     self.save(trainer)?;
-                }
-                if self.link.stopped() {
-                    return Ok(Control::Stop(StopReason::Interrupted));
-                }
-                let seconds = self.params.budget;
-                if seconds.is_some_and(|budget| self.seconds() > budget) {
-                    return Ok(Control::Stop(StopReason::TimeBudget { seconds }));
                 }
             }
             Event::Stopped { .. } => self.save(trainer)?,

@@ -70,6 +70,14 @@ pub fn join(
     let units: usize = visible.iter().map(|v| v.units).sum();
     let hidden = hidden_units(config, kind, units)?;
     let given = visible.len();
+    let mut pairs = pairs(kind, given, hidden.len());
+    if kind == MachineKind::CoupledReals {
+        let reals = (0..given).filter(|&v| visible[v].kind.is_normal());
+        pairs.extend(reals.map(|v| (v, v)));
+    }
+    let sizes = visible.iter().map(|v| (v.kind, v.units));
+    let sizes: Vec<_> = sizes.chain(hidden.iter().map(|&n| (hidden_kind, n))).collect();
+    Machine::<f32>::check_size(&sizes, &pairs)?;
     let mut members: Vec<Member<f32>> = Vec::new();
     for v in visible {
         members.push(Member { name: v.name, role: Role::Visible, layer: Layer::new(v.kind, v.units) });
@@ -77,11 +85,6 @@ pub fn join(
     for (i, &n) in hidden.iter().enumerate() {
         let name = if hidden.len() == 1 { "h".into() } else { format!("h{}", i + 1) };
         members.push(Member { name, role: Role::Hidden, layer: Layer::new(hidden_kind, n) });
-    }
-    let mut pairs = pairs(kind, given, hidden.len());
-    if kind == MachineKind::CoupledReals {
-        let reals = (0..given).filter(|&v| members[v].layer.kind().is_normal());
-        pairs.extend(reals.map(|v| (v, v)));
     }
     let couplings: Vec<_> = pairs
         .into_iter()

@@ -2,7 +2,7 @@
 
 use harmonium::estimate::Estimator;
 use harmonium::train::{
-    Control, Coordinates, Event, Hooks, Init, Observer, TrainParams, Trainer, settings,
+    Control, Coordinates, Event, Hooks, Init, Observer, StopReason, TrainParams, Trainer, settings,
     starts_from_levels, trainer,
 };
 use harmonium::{Kind, Machine};
@@ -123,8 +123,8 @@ fn deep_machines_start_from_their_levels() {
     let start = |pretrain, stopped: bool| {
         let mut heard = Heard(0);
         let (plan, hooks) = (params.plan(&machine, &data).unwrap(), Hooks::default());
-        let run =
-            trainer(machine.clone(), plan, &data, pretrain, hooks, &mut heard, &|| stopped).unwrap();
+        let stop = || stopped.then_some(StopReason::Interrupted);
+        let run = trainer(machine.clone(), plan, &data, pretrain, hooks, &mut heard, &stop).unwrap();
         (run.map(|run| run.machine().clone()), heard.0)
     };
     let (levels, heard) = start(true, false);

@@ -9,6 +9,7 @@ use harmonium::estimate::{
     Context, Estimator, FpcdParams, JarzynskiParams, NegativePhase, PtParams, PttParams, Setup,
     TapParams, UcdParams,
 };
+use harmonium::sample::Stop;
 use harmonium::{Key, Kind, Layer, Machine, Parameters, Phase, Result, States};
 use ndarray::{Array2, Axis};
 
@@ -101,7 +102,8 @@ fn measure(name: &str, data: &States<f64>, wts: &[f64], mut machine: Machine<f64
                 let (mut all, mut metrics) = (Vec::new(), Vec::new());
                 for (seed, copy) in copies.iter_mut().enumerate() {
                     let (model, seed) = (machine.at(1.0), seed as u64);
-                    let context = Context { model: &model, data, wts, positive: &clamped, seed, update };
+                    let (positive, stop) = (&clamped, Stop::default());
+                    let context = Context { model: &model, data, wts, positive, seed, update, stop };
                     let mut out = Phase::new(&machine);
                     metrics.extend(copy.estimate(&context, &mut out)?.metrics);
                     all.push(flat(&out.parameters()));

@@ -5,6 +5,7 @@
 #![allow(clippy::print_stdout)]
 
 use harmonium::estimate::{Context, Decision, Estimator, JarzynskiParams, PttParams, Setup};
+use harmonium::sample::Stop;
 use harmonium::{Key, Kind, Layer, Machine, Phase, Result};
 use ndarray::Array2;
 
@@ -41,9 +42,9 @@ fn train(estimator: &Estimator) -> Result<f64> {
     for update in 1..=UPDATES {
         let positive = machine.at(1.0).moments(&data, &[1], None)?;
         let (clamped, mut free) = (Phase::from(positive.clone()), Phase::new(&machine));
-        let model = machine.at(1.0);
+        let (model, stop) = (machine.at(1.0), Stop::default());
         let context =
-            Context { model: &model, data: &data, wts: None, positive: &clamped, seed: 1, update };
+            Context { model: &model, data: &data, wts: None, positive: &clamped, seed: 1, update, stop };
         let info = phase.estimate(&context, &mut free)?;
         if update % 50 == 0 {
             let by_it = info.metrics.iter().find(|(n, _)| *n == "log_z").expect("it says so").1;

@@ -62,6 +62,20 @@ pub enum Error {
         /// Estimated time in seconds on one thread.
         seconds: f64,
     },
+    /// Something that memory has no room for.
+    #[error(
+        "{what}: expected at most {}, got {}",
+        .limit.map_or("what this process may have".into(), |l| format!("{} of memory", crate::error::gigabytes(l))),
+        crate::error::gigabytes(*.bytes)
+    )]
+    Memory {
+        /// What would be made.
+        what: String,
+        /// Bytes that it would take, at least.
+        bytes: f64,
+        /// Bytes that there are, where the system tells.
+        limit: Option<f64>,
+    },
     /// An observer stopped the computation.
     #[error("stopped during {what}")]
     Stopped {
@@ -112,6 +126,12 @@ impl From<PackingError> for Error {
             PackingError::UnusedBit => Self::value("unused bits of a bit matrix", "zero", "one"),
         }
     }
+}
+
+/// Bytes in billions.
+pub(crate) fn gigabytes(bytes: f64) -> String {
+    let digits = if bytes < 1e11 { 1 } else { 0 };
+    format!("{:.digits$} GB", bytes / 1e9)
 }
 
 /// A rough duration in words, more readable than 3.4e7 s.

@@ -66,6 +66,7 @@ pub mod evaluate;
 pub mod exact;
 pub mod io;
 pub mod machine;
+mod memory;
 pub mod partition;
 pub mod sample;
 mod states;

@@ -39,6 +39,10 @@ pub(crate) struct ClassifyArgs {
 
 impl ClassifyArgs {
     pub(crate) fn run(self, common: &Common) -> Result {
+        if let Some(path) = &self.output {
+            let inputs = [self.model.as_os_str(), self.data.as_ref()];
+            crate::run::may_write_beside(path, common.force, &inputs)?;
+        }
         let model = Model::open(&self.model)?;
         let Some(column) = model.layout.labels.and(model.layout.label_column()) else {
             return Err(Failure::new(format!(

@@ -61,7 +61,8 @@ pub(crate) struct CompleteArgs {
 impl CompleteArgs {
     pub(crate) fn run(self, common: &Common) -> Result {
         for path in [&self.output, &self.probabilities].into_iter().flatten() {
-            crate::run::may_write(path, common.force)?;
+            let inputs = [self.model.as_os_str(), self.data.as_ref()];
+            crate::run::may_write_beside(path, common.force, &inputs)?;
         }
         if self.chains == 0 || self.sweeps == 0 {
             return Err(Failure::usage("--chains and --sweeps: expected at least 1"));

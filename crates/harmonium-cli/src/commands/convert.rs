@@ -2,7 +2,7 @@
 
 use crate::args::Common;
 use crate::convert::{self, Foreign, ModelFormat};
-use crate::error::{Failure, Result};
+use crate::error::{Context, Failure, Result};
 use crate::model::Model;
 use crate::output::say;
 use crate::run::{self, RunDirectory};
@@ -41,7 +41,7 @@ impl ConvertArgs {
                 self.to.display()
             ))
         })?;
-        run::may_write(&self.to, common.force)?;
+        run::may_write_beside(&self.to, common.force, &[self.from.as_os_str()])?;
         let (foreign, mut provenance) = read(&self.from)?;
         let machine = &foreign.machine;
         if format == ModelFormat::Harmonium {
@@ -76,7 +76,10 @@ fn read(path: &Path) -> Result<(Foreign, Provenance)> {
         return Err(Failure::new(format!("{}: there is no such model", path.display())));
     }
     if ModelFormat::of_ending(path) != Some(ModelFormat::Harmonium) {
-        return Ok((convert::read(path)?, Provenance::default()));
+        let foreign = convert::read(path)?;
+        // Every command works in single precision: a file that none of them could read is of no use.
+        convert::single(&foreign.machine).context(path.display())?;
+        return Ok((foreign, Provenance::default()));
     }
     let machine: Machine<f64> = Machine::load(path)?;
     let provenance = harmonium::io::inspect(path)?.provenance;

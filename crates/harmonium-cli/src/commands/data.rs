@@ -143,6 +143,9 @@ fn summary(name: &str, set: &Dataset, findings: &[Finding]) -> serde_json::Value
 }
 
 fn export(args: &Export, common: &Common) -> Result {
+    if let Some(path) = &args.output {
+        run::may_write_beside(path, common.force, &[args.data.as_ref()])?;
+    }
     let set = args.read.load(&args.data, common.seed.unwrap_or(0))?;
     let npz = args.output.as_ref().is_some_and(|p| p.extension().is_some_and(|e| e == "npz"));
     if let (true, Some(path)) = (npz, &args.output) {

@@ -43,6 +43,9 @@ pub(crate) struct GradientArgs {
 impl GradientArgs {
     pub(crate) fn run(self, common: &Common) -> Result {
         let format = self.output.as_deref().map(|path| Format::of(path, common.force)).transpose()?;
+        if let Some(path) = &self.output {
+            run::may_write_beside(path, common.force, &[self.model.as_os_str(), self.data.as_ref()])?;
+        }
         let model = Model::open(&self.model)?;
         let machine = &model.machine;
         let table = self.read.load_like(&self.data, &model.columns()?, common.seed.unwrap_or(0))?;

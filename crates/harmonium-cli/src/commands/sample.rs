@@ -12,6 +12,7 @@ use harmonium::Role;
 use harmonium::sample::{SamplingMethod, TEMPERATURES};
 use harmonium::tasks::{SWEEPS, SWEEPS_BETWEEN, Samples};
 use harmonium_data::Table;
+use std::ffi::OsStr;
 use std::path::PathBuf;
 
 /// Flags of `sample`.
@@ -78,7 +79,9 @@ impl SampleArgs {
             )));
         }
         if let Some(path) = &self.output {
-            crate::run::may_write(path, common.force)?;
+            let given = self.given.as_ref().map(|name| name.as_ref());
+            let inputs: Vec<&OsStr> = given.into_iter().chain([self.model.as_os_str()]).collect();
+            crate::run::may_write_beside(path, common.force, &inputs)?;
         }
         let model = Model::open(&self.model)?;
         let table = self.draw(&model, common)?;

@@ -54,7 +54,7 @@ pub(crate) struct ScoreArgs {
 impl ScoreArgs {
     pub(crate) fn run(self, common: &Common) -> Result {
         if let Some(path) = &self.output {
-            run::may_write(path, common.force)?;
+            run::may_write_beside(path, common.force, &[self.model.as_os_str(), self.data.as_ref()])?;
         }
         let model = Model::open(&self.model)?;
         let rows = |name: &str| -> Result<TableStates<'_>> {

@@ -39,6 +39,10 @@ pub(crate) struct TransformArgs {
 
 impl TransformArgs {
     pub(crate) fn run(self, common: &Common) -> Result {
+        if let Some(path) = &self.output {
+            let inputs = [self.model.as_os_str(), self.data.as_ref()];
+            crate::run::may_write_beside(path, common.force, &inputs)?;
+        }
         let model = Model::open(&self.model)?;
         let table = self.read.load_like(&self.data, &model.layout.schema, common.seed.unwrap_or(0))?;
         let data = model.layout.data(&model.machine, &table)?;

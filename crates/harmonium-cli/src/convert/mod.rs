@@ -67,6 +67,19 @@ pub(crate) fn read(path: &Path) -> Result<Foreign> {
     }
 }
 
+/// The machine in single precision, in which every command works; numbers beyond it are refused.
+pub(crate) fn single(machine: &Machine<f64>) -> Result<Machine> {
+    let single: Machine = machine.cast();
+    match (machine.check(), single.check()) {
+        (Err(e), _) => Err(e.into()),
+        (_, Ok(())) => Ok(single),
+        (_, Err(e)) => Err(Failure::new(format!(
+            "{e}: the file has numbers beyond single precision (at most {:.1e}), in which models are used",
+            f32::MAX
+        ))),
+    }
+}
+
 #[cfg(feature = "hdf5")]
 fn read_hdf5(path: &Path) -> Result<Foreign> {
     hdf5::read(path)

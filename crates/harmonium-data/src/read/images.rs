@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::array::{Array, ArrayCells, Dtype, LabelSource, Layout};
 use super::inflate;
 use crate::table::TextColumn;
-use crate::{Error, Place, Result};
+use crate::{Error, Place, Result, catch_panic};
 
 /// Reads the folder: its own images, or else those of its subfolders, in the order of their names.
 pub(crate) fn folder(path: &Path, place: &Place) -> Result<ArrayCells> {
@@ -61,7 +61,9 @@ fn list(path: &Path, place: &Place) -> Result<(Vec<PathBuf>, Vec<PathBuf>)> {
 fn image(path: &Path) -> Result<(usize, usize, Vec<u8>)> {
     let place = Place::file(path);
     let bytes = std::fs::read(path).map_err(Error::io(&place, "read"))?;
-    decode(&bytes, &place)
+    // The decoder panics on some damaged palettes.
+    let broken = || Err(Error::corrupt(&place, "PNG: it cannot be decoded"));
+    catch_panic(|| decode(&bytes, &place)).unwrap_or_else(broken)
 }
 
 fn decode(bytes: &[u8], place: &Place) -> Result<(usize, usize, Vec<u8>)> {
@@ -70,6 +72,12 @@ fn decode(bytes: &[u8], place: &Place) -> Result<(usize, usize, Vec<u8>)> {
     decoder.set_transformations(png::Transformations::normalize_to_color8());
     decoder.set_limits(png::Limits { bytes: bytes.len().saturating_mul(4).max(1 << 20) });
     let mut reader = decoder.read_info().map_err(broken)?;
+    let info = reader.info();
+    let (width, height) = (info.width, info.height);
+    if u64::from(width) * u64::from(height) > PIXELS {
+        let what = format!("{height} × {width} pixels");
+        return Err(Error::format(place, what, format!("an image has at most {PIXELS} pixels")));
+    }
     let claimed = reader.output_buffer_size().unwrap_or(usize::MAX) as u64;
     let believed = claimed <= inflate::UNCHECKED_RATIO * bytes.len() as u64;
     if !believed && claimed > EXPANDED * inflate::inflated(&pixel_stream(bytes)) {
@@ -90,6 +98,10 @@ fn decode(bytes: &[u8], place: &Place) -> Result<(usize, usize, Vec<u8>)> {
     let pixels = buffer[..info.buffer_size()].chunks_exact(channels).map(grey).collect();
     Ok((info.height as usize, info.width as usize, pixels))
 }
+
+/// Most pixels of an image, some more than 1920 × 1080: each is a column of its own, which takes some hundred bytes. Without a limit,
+/// a file of some hundred kilobytes could unpack to gigabytes.
+const PIXELS: u64 = 1 << 21;
 
 /// Bytes of an expanded pixel for each one that is stored: a bit that stands for a colour with its opacity.
 const EXPANDED: u64 = 32;
@@ -146,6 +158,59 @@ mod tests {
         let bytes = write(&[255, 0, 0, 10, 20, 30], 2, png::ColorType::Rgb);
         let (_, _, pixels) = decode(&bytes, &Place::default()).unwrap();
         assert_eq!(pixels, [76, 18]);
+    }
+
+    /// A chunk of a PNG: length, name, contents, checksum.
+    fn chunk(name: &[u8; 4], contents: &[u8]) -> Vec<u8> {
+        let mut crc = flate2::Crc::new();
+        crc.update(name);
+        crc.update(contents);
+        let length = (contents.len() as u32).to_be_bytes();
+        [&length[..], name, contents, &crc.sum().to_be_bytes()].concat()
+    }
+
+    /// A PNG that claims this size, of palette indices of 8 bits.
+    fn indexed(side: u32, palette: &[u8], transparency: &[u8], pixels: &[u8]) -> Vec<u8> {
+        use std::io::Write;
+        let size = [&side.to_be_bytes()[..], &side.to_be_bytes(), &[8, 3, 0, 0, 0]].concat();
+        let mut packed = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
+        packed.write_all(pixels).unwrap();
+        let packed = packed.finish().unwrap();
+        let mut bytes = b"\x89PNG\r\n\x1a\n".to_vec();
+        for (name, contents) in [
+            (b"IHDR", &size[..]),
+            (b"PLTE", palette),
+            (b"tRNS", transparency),
+            (b"IDAT", &packed),
+            (b"IEND", &[]),
+        ] {
+            if name != b"tRNS" || !contents.is_empty() {
+                bytes.extend(chunk(name, contents));
+            }
+        }
+        bytes
+    }
+
+    /// Palettes of every short length, cut within a colour as well, and pixels beyond them.
+    #[test]
+    fn short_palettes_never_panic() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.png");
+        for length in 0..8 {
+            for transparency in 0..5 {
+                let bytes =
+                    indexed(2, &[7; 8][..length], &[9; 5][..transparency], &[0, 0, 1, 0, 2, 255]);
+                std::fs::write(&path, bytes).unwrap();
+                let _ = image(&path);
+            }
+        }
+    }
+
+    #[test]
+    fn images_of_too_many_pixels_are_refused() {
+        let bytes = indexed(30_000, &[0; 3], &[], &[0; 100]);
+        let error = decode(&bytes, &Place::default()).unwrap_err().to_string();
+        assert!(error.contains("30000 × 30000"), "{error}");
     }
 
     proptest! {

@@ -2,6 +2,7 @@
 
 mod fasta;
 mod numpy;
+mod target;
 
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -14,7 +15,7 @@ use crate::table::Slot;
 use crate::{Error, Place, Result, Table};
 
 /// Writes a file atomically: `contents` fills a temporary file in the same folder, which then replaces
-/// `path`. After a failure the old file is as it was and no temporary file is left.
+/// `path`, or what it points to where it is a symbolic link; only a regular file is replaced. After a failure the old file is as it was and no temporary file is left.
 pub fn replace_file(
     path: &Path,
     contents: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
@@ -28,6 +29,7 @@ fn replace_seekable(
     contents: impl FnOnce(&mut BufWriter<NamedTempFile>) -> std::io::Result<()>,
 ) -> Result<()> {
     let place = Place::file(path);
+    let path = &target::target(path).map_err(Error::io(&place, "replace"))?;
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),

@@ -42,6 +42,9 @@ pub(crate) fn read_header(path: &Path) -> Result<Header> {
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     let run = || -> io::Result<()> {
         let target = match fs::canonicalize(path) {
+            Ok(target) if !target.is_file() => {
+                return Err(io::Error::other("it is no regular file, and is not replaced"));
+            }
             Ok(target) => target,
             Err(e) if e.kind() == io::ErrorKind::NotFound => path.to_path_buf(),
             Err(e) => return Err(e),

@@ -31,11 +31,12 @@ impl<T: Real> NegativePhase<T> for Cd {
         let (order, clamps) = (Order::new(machine), Clamps::none(machine));
         let mut states = context.data.clone();
         for k in 0..self.sweeps as u64 {
+            context.stop.check_before(k)?;
             let key = Key {
                 seed: context.seed,
                 purpose: purpose::NEGATIVE,
                 block: 0,
-                sweep: context.update * self.sweeps as u64 + k,
+                sweep: context.update.wrapping_mul(self.sweeps as u64).wrapping_add(k),
             };
             sweep(context.model, &order, &mut states, &clamps, key)?;
         }

@@ -76,6 +76,7 @@ impl<T: Real> Setup<'_, T> {
         seed: u64,
         purpose: u32,
     ) -> Result<Chains<T>> {
+        machine.check_rows(rows)?;
         match self.draw {
             true => Chains::independent(machine, rows, seed, purpose),
             false => Ok(Chains::new(machine.zeros(rows), seed, purpose)),
@@ -88,6 +89,7 @@ impl<T: Real> Setup<'_, T> {
     /// # Errors
     /// Errors of sampling.
     pub fn chains(&self, n: usize, purpose: u32) -> Result<States<T>> {
+        self.machine.check_rows(n)?;
         if !self.draw {
             return Ok(self.machine.zeros(n));
         }

@@ -104,7 +104,8 @@ impl<T: Real> NegativePhase<T> for Fpcd<T> {
     fn estimate(&mut self, context: &Context<'_, T>, out: &mut Phase<T>) -> Result<Info> {
         let machine = context.model.machine();
         let fast = self.fast_machine(machine)?;
-        self.chains.sweep(&fast.at(1.0), &Clamps::none(machine), self.params.sweeps)?;
+        let (model, clamps) = (fast.at(1.0), Clamps::none(machine));
+        self.chains.sweep_until(&model, &clamps, self.params.sweeps, context.stop)?;
         // The gradient needs the hidden means under the slow parameters.
         context.model.moments_into(self.chains.states(), &averaged(machine), None, out)?;
         self.update_fast(machine, &context.positive.parameters(), out.parameters_mut());

@@ -35,6 +35,7 @@ pub use tap::{Expansion, Tap, TapParams};
 pub use ucd::{Ucd, UcdParams};
 
 use crate::machine::{Phase, Tempered};
+use crate::sample::Stop;
 use crate::{Archive, Chains, Error, Machine, Real, Result, Role, States};
 
 /// The inputs of an estimator in one update.
@@ -53,6 +54,8 @@ pub struct Context<'a, T: Real> {
     pub seed: u64,
     /// Number of this update, counted from 1.
     pub update: u64,
+    /// Asked for between sweeps; the run then goes back to where the update began.
+    pub stop: Stop<'a>,
 }
 
 /// Diagnostics of an estimator after an update: named numbers for the metrics file.

@@ -79,8 +79,13 @@ impl<T: Real> NegativePhase<T> for Pcd<T> {
         let (sweeps, number) =
             (self.sweep_count.sweeps() as u64, self.sweep_count.first_sweep(context.update));
         for k in 0..sweeps {
-            let key =
-                Key { seed: context.seed, purpose: purpose::NEGATIVE, block: 0, sweep: number + k };
+            context.stop.check_before(k)?;
+            let key = Key {
+                seed: context.seed,
+                purpose: purpose::NEGATIVE,
+                block: 0,
+                sweep: number.wrapping_add(k),
+            };
             sweep(context.model, order, &mut self.chains, first_part, key)?;
             if k + 1 < sweeps {
                 sweep(context.model, order, &mut self.chains, last_part, key)?;

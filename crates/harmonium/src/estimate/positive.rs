@@ -6,7 +6,7 @@
 use super::averaged;
 use crate::exact::whole_rows;
 use crate::machine::{Phase, Tempered};
-use crate::sample::{Order, purpose, sweep};
+use crate::sample::{Order, Stop, purpose, sweep};
 use crate::{Archive, Bits, Clamp, Clamps, Error, Key, Machine, Real, Result, Role, States};
 use serde::{Deserialize, Serialize};
 
@@ -168,7 +168,7 @@ impl<T: Real> Positive<T> {
     }
 
     /// Writes the moments of the given rows into `out` and returns their states: missing entries drawn, hidden layers
-    /// present where they had to be drawn.
+    /// present where they had to be drawn. After a request to `stop` the clamped chains are as they were.
     ///
     /// # Errors
     /// Errors of sampling or enumeration.
@@ -181,6 +181,7 @@ impl<T: Real> Positive<T> {
         wts: Option<&[f64]>,
         seed: u64,
         update: u64,
+        stop: Stop<'_>,
         out: &mut Phase<T>,
     ) -> Result<&States<T>> {
         let machine = model.machine();
@@ -203,6 +204,7 @@ impl<T: Real> Positive<T> {
                 let mut states = particles.select(&drawn);
                 let order = Order::new(machine);
                 for k in 0..sweeps as u64 {
+                    stop.check_before(k)?;
                     let sweep_number = update * sweeps as u64 + k;
                     let key = Key { seed, purpose: purpose::POSITIVE, block: 0, sweep: sweep_number };
                     sweep(model, &order, &mut states, &clamps, key)?;

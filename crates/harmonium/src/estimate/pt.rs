@@ -46,8 +46,9 @@ impl<T: Real> Pt<T> {
     /// A machine it does not apply to, fewer than two rungs, or an error of sampling.
     pub fn new(setup: &Setup<'_, T>, params: PtParams) -> Result<Self> {
         super::Estimator::Pt(params.clone()).check(setup.machine)?;
-        let betas = Tempering::even_ladder(setup.machine, params.rungs);
         let n = params.chains.unwrap_or(setup.batch);
+        setup.machine.check_rows(n.saturating_mul(params.rungs))?;
+        let betas = Tempering::even_ladder(setup.machine, params.rungs);
         let mut tempering = Tempering::new(setup.machine, &betas, n, setup.seed)?;
         *tempering.replica_mut(0).states_mut() = setup.chains(n, crate::sample::purpose::NEGATIVE)?;
         Ok(Self { params, tempering, updates: 0 })
@@ -70,7 +71,8 @@ impl<T: Real> NegativePhase<T> for Pt<T> {
         if self.params.adapt_every > 0 && self.updates.is_multiple_of(self.params.adapt_every) {
             self.tempering.adapt();
         }
-        for _ in 0..self.params.sweeps {
+        for k in 0..self.params.sweeps as u64 {
+            context.stop.check_before(k)?;
             self.tempering.exchange(machine)?;
             self.tempering.sweep(machine, 1)?;
         }

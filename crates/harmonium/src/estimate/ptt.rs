@@ -78,7 +78,8 @@ impl<T: Real> Ptt<T> {
         let n = params.chains.unwrap_or(setup.batch);
         let ladder = Trajectory::new(setup.machine, n, setup.seed)?;
         let exact = |rows, purpose| setup.independent(ladder.last(), rows, setup.seed, purpose);
-        let reservoir = exact(n * params.reservoir.max(1), purpose::INIT)?.states().clone();
+        let reservoir =
+            exact(n.saturating_mul(params.reservoir.max(1)), purpose::INIT)?.states().clone();
         let chains = exact(n, purpose::NEGATIVE)?;
         Ok(Self { params, ladder, reservoir, chains, seed: setup.seed, exchanges: 0, started: false })
     }
@@ -161,7 +162,8 @@ impl<T: Real> NegativePhase<T> for Ptt<T> {
         if !self.started {
             self.start(machine)?;
         }
-        self.chains.sweep_checked(context.model, &Clamps::none(machine), self.params.sweeps)?;
+        let clamps = Clamps::none(machine);
+        self.chains.sweep_checked(context.model, &clamps, self.params.sweeps, context.stop)?;
         let (acceptance, mut log_z) = self.trade(context)?;
         let mut metrics = vec![("acceptance", acceptance)];
         if acceptance < self.params.freeze {

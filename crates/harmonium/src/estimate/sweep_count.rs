@@ -47,7 +47,8 @@ impl SweepCount {
 
     /// The number of the first sweep of an update: no two updates share one.
     pub(super) fn first_sweep(&self, update: u64) -> u64 {
-        update * if self.is_adaptive() { MOST } else { self.sweeps } as u64
+        // A number that overflows is as good as another.
+        update.wrapping_mul(if self.is_adaptive() { MOST } else { self.sweeps } as u64)
     }
 
     /// Records the autocorrelation over one update with the present number of sweeps.

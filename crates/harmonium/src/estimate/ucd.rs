@@ -116,6 +116,7 @@ impl<T: Real> NegativePhase<T> for Ucd {
         out.fill(T::zero());
         let mut sweeps = 0;
         for t in 1..=self.params.most {
+            context.stop.check_before(t as u64 - 1)?;
             if t == self.params.sweeps {
                 pairs.add(1.0, &pairs.ahead, &averaged, out)?;
             }

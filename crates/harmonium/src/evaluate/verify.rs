@@ -104,7 +104,9 @@ pub fn verify<T: Real>(
             }
         }
     }
-    let worst = checks.iter().map(|c| c.p_value).fold(1.0, f64::min);
+    // What is not a number agrees with nothing.
+    let p_value = |c: &Check| if c.p_value.is_nan() { 0.0 } else { c.p_value };
+    let worst = checks.iter().map(p_value).fold(1.0, f64::min);
     Ok(Verification { p_value: (worst * checks.len() as f64).min(1.0), checks, units, partial })
 }
 

@@ -17,6 +17,7 @@ mod phase;
 mod principal;
 mod product;
 mod rest;
+mod size;
 mod soft;
 mod tempered;
 

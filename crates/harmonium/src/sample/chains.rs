@@ -1,6 +1,6 @@
 //! Markov chains: their states, seed and number of sweeps.
 
-use super::{Clamps, Order, sweep};
+use super::{Clamps, Order, Stop, sweep};
 use crate::{Archive, Error, Machine, Real, Result, States, Tempered};
 use harmonium_kernels::Key;
 
@@ -25,9 +25,10 @@ impl<T: Real> Chains<T> {
     /// Chains that start from independent units: the machine with all couplings set to zero.
     ///
     /// # Errors
-    /// When the machine cannot be normalised.
+    /// When the machine cannot be normalised, or there is no memory for so many rows.
     pub fn independent(machine: &Machine<T>, rows: usize, seed: u64, purpose: u32) -> Result<Self> {
         machine.check_normalisable()?;
+        machine.check_rows(rows)?;
         let mut states = States::empty(machine.len(), rows);
         for (l, m) in machine.members().iter().enumerate() {
             let mut x = m.layer.zeros(rows);
@@ -58,19 +59,35 @@ impl<T: Real> Chains<T> {
     /// # Errors
     /// A machine that cannot be normalised, clamps that do not fit, states that are not held.
     pub fn sweep(&mut self, model: &Tempered<'_, T>, clamps: &Clamps, n: usize) -> Result<()> {
-        model.machine().check_normalisable()?;
-        self.sweep_checked(model, clamps, n)
+        self.sweep_until(model, clamps, n, Stop::default())
     }
 
-    /// As [`sweep`](Self::sweep), of a machine that is known to be normalisable.
+    /// As [`sweep`](Self::sweep), with a request to stop in between, after which some of the sweeps are done.
+    ///
+    /// # Errors
+    /// As for [`sweep`](Self::sweep); [`Error::Stopped`].
+    pub fn sweep_until(
+        &mut self,
+        model: &Tempered<'_, T>,
+        clamps: &Clamps,
+        n: usize,
+        stop: Stop<'_>,
+    ) -> Result<()> {
+        model.machine().check_normalisable()?;
+        self.sweep_checked(model, clamps, n, stop)
+    }
+
+    /// As [`sweep_until`](Self::sweep_until), of a machine that is known to be normalisable.
     pub(crate) fn sweep_checked(
         &mut self,
         model: &Tempered<'_, T>,
         clamps: &Clamps,
         n: usize,
+        stop: Stop<'_>,
     ) -> Result<()> {
         let order = Order::new(model.machine());
-        for _ in 0..n {
+        for k in 0..n as u64 {
+            stop.check_before(k)?;
             let key = Key { seed: self.seed, purpose: self.purpose, block: 0, sweep: self.sweeps + 1 };
             sweep(model, &order, &mut self.states, clamps, key)?;
             self.sweeps += 1;

@@ -1,6 +1,6 @@
 //! Replica exchange as a source of samples: any units may be clamped, and the temperatures adapt during burn-in.
 
-use super::Tempering;
+use super::{Stop, Tempering};
 use crate::{Clamps, Machine, Real, Result, States};
 
 /// Exchanges between two steps of the temperatures: enough to estimate the acceptance, few enough for the ladder to
@@ -30,6 +30,7 @@ impl<T: Real> Replicas<T> {
         seed: u64,
         sweeps: usize,
     ) -> Result<Self> {
+        machine.check_rows(rungs.saturating_mul(states.rows()))?;
         let betas = Tempering::even_ladder(machine, rungs);
         let mut ladder = Tempering::new(machine, &betas, states.rows(), seed)?;
         for k in 0..betas.len() {
@@ -46,7 +47,12 @@ impl<T: Real> Replicas<T> {
         for _ in 0..n {
             for k in 0..self.ladder.betas().len() {
                 let beta = self.ladder.betas()[k];
-                self.ladder.replica_mut(k).sweep_checked(&machine.at(beta), &self.clamps, 1)?;
+                self.ladder.replica_mut(k).sweep_checked(
+                    &machine.at(beta),
+                    &self.clamps,
+                    1,
+                    Stop::default(),
+                )?;
             }
             self.ladder.exchange(machine)?;
             if self.adapting > 0 {

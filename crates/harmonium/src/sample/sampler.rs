@@ -1,7 +1,7 @@
 //! Samples of the model: drawn exactly where that is fast, else by chains that are tested for mixing.
 
 use super::start_dependence::{self, StartDependence};
-use super::{Chains, Clamp, Clamps, Replicas, purpose};
+use super::{Chains, Clamp, Clamps, Replicas, Stop, purpose};
 use crate::exact::Draws;
 use crate::machine::{Known, Pattern, Rest, put};
 use crate::units::uniform;
@@ -92,7 +92,9 @@ impl<T: Real> Sampler<T> {
     pub fn sweep(&mut self, n: usize) -> Result<()> {
         match &mut self.source {
             Source::Exact(exactly) => exactly.draw(),
-            Source::Plain(chains) => chains.sweep_checked(&self.machine.at(1.0), &self.clamps, n),
+            Source::Plain(chains) => {
+                chains.sweep_checked(&self.machine.at(1.0), &self.clamps, n, Stop::default())
+            }
             Source::Tempered(replicas) => replicas.sweep(&self.machine, n),
         }
     }

@@ -1,6 +1,6 @@
 //! Parallel tempering: replicas at a ladder of inverse temperatures that exchange configurations.
 
-use super::{exchange, purpose};
+use super::{Stop, exchange, purpose};
 use crate::units::Form;
 use crate::{Archive, Chains, Clamps, Error, Key, Machine, Real, Result};
 
@@ -36,6 +36,7 @@ impl<T: Real> Tempering<T> {
     /// distribution at β = 0); a machine that cannot be normalised, or with a conditioning layer.
     pub fn new(machine: &Machine<T>, betas: &[f64], rows: usize, seed: u64) -> Result<Self> {
         check_ladder(machine, betas)?;
+        machine.check_rows(rows.saturating_mul(betas.len()))?;
         let replica = |k: usize| {
             // Every rung has its own streams.
             let key = Key { seed, purpose: purpose::NEGATIVE, block: k as u32, sweep: 0 };
@@ -96,7 +97,7 @@ impl<T: Real> Tempering<T> {
         machine.check_normalisable()?;
         let clamps = Clamps::none(machine);
         for (&beta, chains) in self.betas.iter().zip(&mut self.replicas) {
-            chains.sweep_checked(&machine.at(beta), &clamps, n)?;
+            chains.sweep_checked(&machine.at(beta), &clamps, n, Stop::default())?;
         }
         Ok(())
     }

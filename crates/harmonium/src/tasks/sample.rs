@@ -127,6 +127,8 @@ impl<'a, T: Real> Sample<'a, T> {
         if chains == 0 {
             return Err(Error::value("samples and chains", "at least one", 0));
         }
+        self.machine.check_samples(self.n)?;
+        self.machine.check_rows(chains)?;
         let given = self.given.take().transpose()?;
         if given.is_none()
             && let Some(c) = self.machine.with_role(Role::Condition).next()

@@ -224,16 +224,10 @@ impl<'a, T: Real> Train<'a, T> {
         let (data, valid) = (data?, valid.transpose()?);
         let start = Instant::now();
         let seconds = budget.map(|b| b.as_secs_f64());
-        let mut watch = |event: &Event, _: &Trainer<'_, T>| {
-            Ok(match event {
-                Event::UpdateFinished { .. } if stopped() => Control::Stop(StopReason::Interrupted),
-                Event::UpdateFinished { .. }
-                    if seconds.is_some_and(|s| start.elapsed().as_secs_f64() > s) =>
-                {
-                    Control::Stop(StopReason::TimeBudget { seconds })
-                }
-                _ => Control::Continue,
-            })
+        let stop = || match seconds.is_some_and(|s| start.elapsed().as_secs_f64() > s) {
+            _ if stopped() => Some(StopReason::Interrupted),
+            true => Some(StopReason::TimeBudget { seconds }),
+            false => None,
         };
         let mut left_out = None;
         let mut trainer = match resume {
@@ -242,8 +236,16 @@ impl<'a, T: Real> Train<'a, T> {
                 let pretrain = pretrain.unwrap_or_else(|| starts_from_levels(machine, &params));
                 let (plan, found) = hooks.plan(params, machine, &data, seconds, &stopped)?;
                 left_out = found;
-                trainer(machine.clone(), plan, &data, pretrain, hooks, &mut watch, &stopped)?
-                    .ok_or(Error::Stopped { what: "training of the levels" })?
+                trainer(
+                    machine.clone(),
+                    plan,
+                    &data,
+                    pretrain,
+                    hooks,
+                    &mut |_: &Event, _: &Trainer<'_, T>| Ok(Control::Continue),
+                    &stop,
+                )?
+                .ok_or(Error::Stopped { what: "training of the levels" })?
             }
         };
         if let Some(valid) = &valid {
@@ -253,8 +255,7 @@ impl<'a, T: Real> Train<'a, T> {
         for observer in &mut observers {
             told.push(&mut **observer);
         }
-        told.push(&mut watch);
-        let outcome = trainer.run(&mut told)?;
+        let outcome = trainer.run_until(&mut told, &stop)?;
         let floor = match trainer.plan().estimator().models_rows() {
             true => Some(Floor::new(machine, &data)?),
             false => None,

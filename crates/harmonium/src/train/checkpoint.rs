@@ -6,6 +6,7 @@ use super::white::White;
 use super::{Control, Data, Event, Hooks, Observer, OffsetsAndScales, TrainParams, Trainer};
 use crate::{Archive, Batch, Error, Machine, Real, Result, Tensor};
 use ndarray::Array2;
+use serde::Serialize;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
@@ -22,6 +23,7 @@ impl<'d, T: Real> Trainer<'d, T> {
         let mut archive = Archive::default();
         archive.put_u64s("version", &[VERSION]);
         archive.put("params", text(&self.plan.params()));
+        archive.put("layers", text(&layers(&self.machine)));
         archive.put_u64s("data", &[fingerprint(&self.data)]);
         archive.put_u64s("counters", &[self.update, u64::from(self.undone_in_a_row)]);
         archive.put_f64s("factors", &[self.rate_factor, self.usual_norm]);
@@ -71,6 +73,16 @@ impl<'d, T: Real> Trainer<'d, T> {
                 return Err(Error::value("version of the checkpoint", VERSION, got));
             }
         }
+        // Checkpoints of older versions do not say what their layers are.
+        if let Ok(saved) = archive.get("layers")
+            && *saved != text(&layers(&machine))
+        {
+            return Err(Error::value(
+                "layers and couplings",
+                "those of the checkpoint",
+                "another machine",
+            ));
+        }
         hooks.load(&archive.below("own"))?;
         let plan = params(archive)?.plan(&machine, data)?;
         let white = White::new(&machine, data)?;
@@ -109,8 +121,16 @@ impl<'d, T: Real> Trainer<'d, T> {
     }
 }
 
-/// The settings as text, one code per byte, because archives hold numbers only.
-fn text(params: &TrainParams) -> Tensor {
+/// What a machine is apart from its numbers: the name, role, kind and size of its layers, and which are coupled.
+fn layers<T: Real>(machine: &Machine<T>) -> impl Serialize {
+    let members = machine.members().iter();
+    let members = members.map(|m| (m.name.clone(), m.role, m.layer.kind().word(), m.layer.len()));
+    let couplings = machine.couplings().iter().map(|c| c.ends());
+    (members.collect::<Vec<_>>(), couplings.collect::<Vec<_>>())
+}
+
+/// Settings as text, one code per byte, because archives hold numbers only.
+fn text(params: &impl Serialize) -> Tensor {
     let json = serde_json::to_vec(params).expect("settings are plain data");
     let codes = json.iter().map(|&b| u32::from(b)).collect();
     Tensor::U32(Array2::from_shape_vec((1, json.len()), codes).expect("one row"))

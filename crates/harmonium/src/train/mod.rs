@@ -16,6 +16,7 @@ mod gradient;
 mod guard;
 mod hooks;
 mod init;
+mod interruptible;
 mod length;
 mod lost_modes;
 mod metrics;

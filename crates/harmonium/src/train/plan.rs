@@ -8,6 +8,9 @@ use crate::{Error, Machine, Real, Result};
 /// Rows of a minibatch, and chains, where the data have as many.
 const BATCH: usize = 500;
 
+/// Arrays of all parameters that every run keeps: the machine, the next one, and the average or the memory of the optimiser.
+const COPIES: usize = 3;
+
 /// Rows times weights that a minibatch of an exact run may have.
 const WORK: usize = 1 << 20;
 
@@ -62,6 +65,7 @@ impl TrainParams {
         PLANS.with(|n| n.set(n.get() + 1));
         data.check(machine)?;
         machine.check_normalisable()?;
+        machine.check_copies("training", COPIES)?;
         self.check()?;
         let rows = data.positive_weight_rows().len();
         let estimator = self.estimator.clone().unwrap_or_else(|| default_estimator(machine));

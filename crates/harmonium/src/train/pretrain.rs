@@ -1,13 +1,13 @@
 //! A new run. Deep machines start from a stack of RBMs, each trained on the hidden states of the one below.
 
 use super::plan::EXACT_UPDATES;
-use super::{Data, Hooks, Init, Observer, Stack, TrainParams, TrainPlan, Trainer};
+use super::{Data, Hooks, Init, Observer, Stack, StopReason, TrainParams, TrainPlan, Trainer};
 use crate::estimate::Estimator;
 use crate::units::Form;
 use crate::{Layer, Machine, Real, Result, Role};
 
-/// A new run. With `pretrain` the levels of a deep machine are trained first, observed by `watch`, which may stop it;
-/// then there is no run.
+/// A new run. With `pretrain` the levels of a deep machine are trained first, observed by `watch`, until `stop` gives a reason; there
+/// is no run after an interrupt.
 ///
 /// # Errors
 /// Settings or data that do not fit the machine.
@@ -18,12 +18,12 @@ pub fn trainer<'d, T: Real>(
     pretrain: bool,
     hooks: Hooks<'d, T>,
     watch: &mut dyn Observer<T>,
-    stopped: &dyn Fn() -> bool,
+    stop: &dyn Fn() -> Option<StopReason>,
 ) -> Result<Option<Trainer<'d, T>>> {
     let complete = data.known().iter().all(Option::is_none);
     if pretrain && complete && has_levels(&machine) {
-        levels(&mut machine, &plan, data, watch)?;
-        if stopped() {
+        levels(&mut machine, &plan, data, watch, stop)?;
+        if stop() == Some(StopReason::Interrupted) {
             return Ok(None);
         }
         machine.check_normalisable()?;
@@ -59,6 +59,7 @@ fn levels<T: Real>(
     plan: &TrainPlan,
     data: &Data<T>,
     watch: &mut dyn Observer<T>,
+    stop: &dyn Fn() -> Option<StopReason>,
 ) -> Result<()> {
     let visible = machine.layer(0).clone();
     let hidden: Vec<Layer<T>> = (1..machine.len()).map(|l| machine.layer(l).clone()).collect();
@@ -81,7 +82,7 @@ fn levels<T: Real>(
         let updates = plan.updates.min(EXACT_UPDATES / 2);
         Ok(if exact { TrainPlan { updates, stop_after: updates, ..plan } } else { plan })
     };
-    let stack = Stack::train_by(visible, &hidden, &rows, plan.seed, &mut [watch], plan_of)?;
+    let stack = Stack::train_by(visible, &hidden, &rows, plan.seed, &mut [watch], plan_of, stop)?;
     let deep = stack.to_deep(&rows, plan.seed)?;
     machine.set_parameters(&deep.parameters())?;
     Ok(())

@@ -1,6 +1,6 @@
 //! Greedy pretraining: RBMs trained on the hidden states of the one below, combined into a deep machine.
 
-use super::{Data, Observer, TrainParams, TrainPlan, Trainer};
+use super::{Data, Observer, StopReason, TrainParams, TrainPlan, Trainer};
 use crate::sample::purpose;
 use crate::{Error, Key, Layer, Machine, Real, Result};
 
@@ -24,9 +24,15 @@ impl<T: Real> Stack<T> {
         data: &Data<T>,
         observers: &mut [&mut dyn Observer<T>],
     ) -> Result<Self> {
-        Self::train_by(visible, hidden, data, params.seed.unwrap_or(0), observers, |m, d| {
-            params.plan(m, d)
-        })
+        Self::train_by(
+            visible,
+            hidden,
+            data,
+            params.seed.unwrap_or(0),
+            observers,
+            |m, d| params.plan(m, d),
+            &|| None,
+        )
     }
 
     /// [`train`](Self::train) with the plan of each level made for its machine and data.
@@ -37,6 +43,7 @@ impl<T: Real> Stack<T> {
         seed: u64,
         observers: &mut [&mut dyn Observer<T>],
         plan: impl Fn(&Machine<T>, &Data<T>) -> Result<TrainPlan>,
+        stop: &dyn Fn() -> Option<StopReason>,
     ) -> Result<Self> {
         if hidden.is_empty() {
             return Err(Error::shape("hidden layers of a stack", "at least one", 0));
@@ -47,7 +54,7 @@ impl<T: Real> Stack<T> {
             let machine = Machine::rbm(below, h.clone());
             let plan = plan(&machine, &data)?;
             let mut trainer = Trainer::new(machine, plan, &data)?;
-            trainer.run(observers)?;
+            trainer.run_until(observers, stop)?;
             let machine = trainer.result();
             drop(trainer);
             if k + 1 < hidden.len() {

@@ -1,5 +1,6 @@
 //! The loop: updates, evaluations, events.
 
+use super::interruptible::Interruptible;
 use super::mixing::LikelihoodRange;
 use super::optimise::Stepper;
 use super::watch::{Best, Finding, Slack};
@@ -158,6 +159,15 @@ impl<'d, T: Real> Trainer<'d, T> {
         Ok(self)
     }
 
+    /// The same run with another number of updates, and the update after which it ends if that is not the last. Its schedule is
+    /// stretched accordingly.
+    #[must_use]
+    pub fn with_updates(mut self, updates: u64, stop_after: Option<u64>) -> Self {
+        self.plan.updates = updates.max(1);
+        self.plan.stop_after = stop_after.unwrap_or(updates).min(updates);
+        self
+    }
+
     /// The present machine.
     pub fn machine(&self) -> Machine<T> {
         self.given_back(self.machine.clone())
@@ -252,19 +262,39 @@ impl<'d, T: Real> Trainer<'d, T> {
     /// # Errors
     /// Errors of sampling or of an observer.
     pub fn run(&mut self, observers: &mut [&mut dyn Observer<T>]) -> Result<Outcome> {
+        self.run_until(observers, &|| None)
+    }
+
+    /// As [`run`](Self::run), until `stop` gives a reason. It is asked after every update, and between the sweeps of a long one, which
+    /// is then undone: the run can be resumed from its checkpoint as if it had stopped before this update.
+    ///
+    /// # Errors
+    /// As for [`run`](Self::run).
+    pub fn run_until(
+        &mut self,
+        observers: &mut [&mut dyn Observer<T>],
+        stop: &dyn Fn() -> Option<StopReason>,
+    ) -> Result<Outcome> {
         let mut reason = self.notify(&Event::Started { update: self.update }, observers)?;
         if self.update == 0 && self.plan.evaluate_every > 0 {
             // The start counts as a model: a run need not end below it.
             let evaluated = self.evaluate()?;
             reason = reason.or(self.notify(&Event::Evaluated(evaluated.clone()), observers)?);
-            self.record_evaluation(&evaluated)?;
+            // A run that was stopped in its first update has recorded it already.
+            if self.best.is_blank() {
+                self.record_evaluation(&evaluated)?;
+            }
         }
+        let mut interruptible = Interruptible::new();
         while reason.is_none() && self.update < self.plan.stop_after {
             reason = self.patience_exhausted();
             if reason.is_some() {
                 break;
             }
-            let event = self.update()?;
+            let Some(event) = interruptible.update(self, stop)? else {
+                reason = stop();
+                break;
+            };
             reason = self.notify(&event, observers)?;
             let every = self.plan.evaluate_every;
             let due =
@@ -286,6 +316,7 @@ impl<'d, T: Real> Trainer<'d, T> {
                 reason = reason.or(Some(StopReason::GaveUp { undone: GIVE_UP }));
             }
             reason = reason.or(self.notify(&Event::UpdateFinished { update: self.update }, observers)?);
+            reason = reason.or_else(stop);
         }
         let reason = reason.unwrap_or(StopReason::Finished);
         self.notify(&Event::Stopped { update: self.update, reason: reason.clone() }, observers)?;

@@ -4,7 +4,7 @@ use super::optimise::{Source, Stage, Step};
 use super::trainer::AVERAGE_EVERY;
 use super::{Event, Gradient, Trainer, Updated};
 use crate::estimate::{Context, Info};
-use crate::sample::purpose;
+use crate::sample::{Stop, purpose};
 use crate::{Key, Real, Result};
 use harmonium_kernels::Stream;
 use rand::RngExt;
@@ -15,9 +15,14 @@ impl<T: Real> Trainer<'_, T> {
     /// # Errors
     /// Errors of sampling or enumeration.
     pub fn update(&mut self) -> Result<Event> {
+        self.update_until(Stop::default())
+    }
+
+    /// One update, which may `stop` between sweeps; its chains are then neither those before the update nor those after it.
+    pub(super) fn update_until(&mut self, stop: Stop<'_>) -> Result<Event> {
         let update = self.update + 1;
         self.select_minibatch(update);
-        let info = self.phases(update)?;
+        let info = self.phases(update, stop)?;
         let (rows, wts) = (&self.batch.0, &self.batch.1);
         let wt = || if wts.is_empty() { rows.len() as f64 } else { wts.iter().sum() };
         self.hooks.on_gradient(&mut self.gradient, &self.machine, rows.len(), wt)?;
@@ -50,7 +55,7 @@ impl<T: Real> Trainer<'_, T> {
 
     /// Both phases of the minibatch, into the gradient. This is the only place that creates the view of the model used
     /// for sampling and averaging.
-    fn phases(&mut self, update: u64) -> Result<Info> {
+    fn phases(&mut self, update: u64, stop: Stop<'_>) -> Result<Info> {
         let model = self.machine.at(1.0);
         let rows = &self.batch.0;
         let wts = self.data.wts().map(|_| &self.batch.1[..]);
@@ -59,11 +64,11 @@ impl<T: Real> Trainer<'_, T> {
         let Gradient { positive, negative, wt } = &mut self.gradient;
         // The gradient of Σ wt·ln p weights each minibatch by its total weight.
         *wt = wts.map_or(1.0, |w| w.iter().sum::<f64>() / w.len() as f64 / self.mean_weight);
-        let batch = self.positive.estimate(&model, all, rows, wts, seed, update, positive)?;
+        let batch = self.positive.estimate(&model, all, rows, wts, seed, update, stop, positive)?;
         for (l, gap) in &self.smoothing {
             *positive.layer_mut(*l) += gap;
         }
-        let context = Context { model: &model, data: batch, wts, positive, seed, update };
+        let context = Context { model: &model, data: batch, wts, positive, seed, update, stop };
         self.estimator.estimate(&context, negative)
     }
 

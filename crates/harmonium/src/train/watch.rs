@@ -57,6 +57,11 @@ impl<T: Real> Best<T> {
         self.found.as_ref().map(|f| f.1)
     }
 
+    /// Whether there was no score yet.
+    pub(super) fn is_blank(&self) -> bool {
+        self.ends.is_none()
+    }
+
     /// Whether the last score is not finite, or worse than the first by more than `margin`.
     pub(super) fn is_below_start(&self, margin: f64) -> bool {
         self.ends.is_some_and(|(first, last)| !(last >= first - margin))

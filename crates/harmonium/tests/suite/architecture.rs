@@ -12,11 +12,12 @@ use std::path::Path;
 const GROUND: [&str; 3] = ["kernels", "error", "states"];
 
 /// Each module with the modules that it may use besides itself and those of `GROUND`.
-const MODULES: [(&str, &[&str]); 14] = [
+const MODULES: [(&str, &[&str]); 15] = [
     ("error", &[]),
     ("states", &[]),
+    ("memory", &[]),
     ("units", &[]),
-    ("machine", &["units"]),
+    ("machine", &["units", "memory"]),
     ("container", &[]),
     ("archive", &["container", "units", "machine"]),
     ("exact", &["units", "machine"]),

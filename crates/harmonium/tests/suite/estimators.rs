@@ -6,6 +6,7 @@ use harmonium::estimate::{
     Context, Decision, Estimator, Expansion, FpcdParams, Info, JarzynskiParams, NegativePhase, Pl,
     PtParams, PttParams, Setup, TapParams, UcdParams,
 };
+use harmonium::sample::Stop;
 use harmonium::{Archive, Kind, Machine, Parameters, Phase, Real, Role, States};
 use ndarray::Array2;
 
@@ -35,7 +36,8 @@ fn estimate<T: Real>(
     let positive: Parameters<T> = machine.exact().positive(data, None).unwrap().cast();
     let positive = Phase::from(positive);
     let model = machine.at(1.0);
-    let context = Context { model: &model, data, wts: None, positive: &positive, seed: 17, update };
+    let (positive, stop) = (&positive, Stop::default());
+    let context = Context { model: &model, data, wts: None, positive, seed: 17, update, stop };
     let mut out = Phase::new(machine);
     let info = phase.estimate(&context, &mut out).unwrap();
     (out.parameters(), info)

@@ -5,6 +5,7 @@ use harmonium::train::{
     Checkpoints, Control, Data, Event, Metrics, Optimiser, StopReason, TrainParams, Trainer,
 };
 use harmonium::{Archive, Batch, Bits, Key, Kind, Layer, Machine};
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -177,6 +178,54 @@ fn every_estimator_resumes_to_the_bit() {
         let (a, b) = (whole.checkpoint().to_bytes().unwrap(), rest.checkpoint().to_bytes().unwrap());
         assert!(a == b, "{} does not resume to the bit", estimator.name());
     }
+}
+
+/// A request to stop between the sweeps of an update, at every moment there is: the run goes on as if nothing had been asked.
+#[test]
+fn a_stopped_update_leaves_no_trace() {
+    let (machine, data) = problem();
+    let sweeps = |e: &Estimator| {
+        let mut settings = serde_json::to_value(e).unwrap();
+        settings["sweeps"] = serde_json::json!(4);
+        serde_json::from_value(settings).unwrap_or_else(|_| e.clone())
+    };
+    let mut interrupted = 0;
+    for estimator in Estimator::ALL.iter().map(sweeps) {
+        if estimator.obstacle(&machine).is_some() {
+            continue;
+        }
+        let plan = params(estimator.clone(), 2).plan(&machine, &data).unwrap();
+        let mut whole = Trainer::new(machine.clone(), plan.clone(), &data).unwrap();
+        whole.run(&mut []).unwrap();
+        let mut part = Trainer::new(machine.clone(), plan, &data).unwrap();
+        for moment in 1..8 {
+            let asked = Cell::new(0);
+            // The chains of an update that is not finished are put back.
+            let stop = || {
+                asked.set(asked.get() + 1);
+                (asked.get() >= moment).then_some(StopReason::Interrupted)
+            };
+            let before = part.update_count();
+            let outcome = part.run_until(&mut [], &stop).unwrap();
+            interrupted += u32::from(part.update_count() == before && before < 2);
+            assert!(outcome.reason == StopReason::Interrupted || part.update_count() == 2);
+        }
+        part.run(&mut []).unwrap();
+        let (a, b) = (whole.checkpoint().to_bytes().unwrap(), part.checkpoint().to_bytes().unwrap());
+        assert!(a == b, "{} remembers that it was stopped", estimator.name());
+    }
+    assert!(interrupted >= 10, "{interrupted}");
+}
+
+#[test]
+fn another_machine_is_refused() {
+    let (machine, data) = problem();
+    let plan = params(pcd(), 5).plan(&machine, &data).unwrap();
+    let archive = Trainer::new(machine.clone(), plan, &data).unwrap().checkpoint();
+    let spins = Layer::new(Kind::Spin, machine.layer(1).len());
+    let other = Machine::rbm(machine.layer(0).clone(), spins);
+    let refused = Trainer::resume(other, &data, &archive).err().unwrap().to_string();
+    assert!(refused.contains("another machine"), "{refused}");
 }
 
 #[test]

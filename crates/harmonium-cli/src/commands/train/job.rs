@@ -5,6 +5,7 @@ use crate::args::Common;
 use crate::config::Config;
 use crate::error::{Context, Failure, Result};
 use crate::evaluation::{Effort, Evaluation, TableStates, possible_rows};
+use crate::lock::Lock;
 use crate::output::{counted, duration, grouped, put, say, width};
 use crate::picture;
 use crate::progress::Progress;
@@ -14,13 +15,14 @@ use harmonium::estimate::Estimator;
 use harmonium::io::Provenance;
 use harmonium::train::{
     CHECKPOINT_SECONDS, Data, Draft, Event, Floor, Hooks, LeftOut, Metrics, Observer, RECORDED_UPDATES,
-    Snapshots, StopReason, TrainPlan, Trainer, trainer,
+    Snapshots, StopReason, TrainPlan, Trainer, checkpoint_params, trainer,
 };
 use harmonium::{Archive, Machine, Role};
 use harmonium_data::{Dataset, Table};
 use harmonium_table::{Layout, machine_for, schema_to_json};
 use serde_json::json;
 use std::cell::Cell;
+use std::path::Path;
 use std::time::Instant;
 
 /// Seconds of silence before a run begins.
@@ -43,6 +45,8 @@ pub(super) struct Job {
     /// What rows said that were left out to find the length of the run; unknown where it is resumed.
     left_out: Option<LeftOut>,
     start: Start,
+    /// Held until the run is over.
+    _lock: Lock,
 }
 
 /// What a run starts from.
@@ -57,7 +61,7 @@ impl Job {
         let mut set = config.load()?;
         let (machine, layout) = machine_for(&mut config.machine, &set.train)?;
         // Standard input cannot be read again: the run will keep a copy.
-        let input = (config.data.name.as_deref() == Some("-")).then(|| set.train.clone());
+        let input = config.data.name.as_deref().is_some_and(is_read_once).then(|| set.train.clone());
         let data = layout.take_data(&machine, &mut set.train)?;
         // The runs that choose length and rate may take longer than the run itself: say so once.
         let (start, told) = (Instant::now(), Cell::new(common.quiet));
@@ -69,7 +73,8 @@ impl Job {
         };
         // Settings are validated before anything is written, and the output folder before the search for the length.
         let draft = Draft::new(config.train, &machine, &data)?;
-        run.create(common.force)?;
+        run.not_an_input(&[&config.data.name, &config.data.test, &config.data.valid])?;
+        let lock = run.create(common.force)?;
         let (plan, left_out) = draft.finish(&machine, &data, config.run.time_budget, &never_stop)?;
         config.train = plan.params();
         if let Some(train) = input {
@@ -78,22 +83,27 @@ impl Job {
         run::write(&run.config(), true, config.text()?.as_bytes())?;
         let floor = floor(&config, &machine, &data)?;
         let start = Start::Plan(Box::new(plan));
-        Ok(Self { config, run, set, data, machine, layout, floor, left_out, start })
+        Ok(Self { config, run, set, data, machine, layout, floor, left_out, start, _lock: lock })
     }
 
     /// Resumes a run.
     pub(super) fn resume(run: RunDirectory, _: &Common) -> Result<Self> {
+        let lock = run.lock()?;
         let mut config = Config::read(&run.config())?;
         let mut set = config.load()?;
         let (machine, layout) = machine_for(&mut config.machine, &set.train)?;
         let data = layout.take_data(&machine, &mut set.train)?;
         let path = Keeper::path(&run);
         let start = match path.is_file() {
-            true => Start::Checkpoint(Archive::load(&path).context("the checkpoint of this run")?),
+            true => {
+                let archive = Archive::load(&path).context("the checkpoint of this run")?;
+                config.agrees_with(&checkpoint_params(&archive)?).context(run.config().display())?;
+                Start::Checkpoint(archive)
+            }
             false => Start::Plan(Box::new(config.train.plan(&machine, &data)?)),
         };
         let floor = floor(&config, &machine, &data)?;
-        Ok(Self { config, run, set, data, machine, layout, floor, left_out: None, start })
+        Ok(Self { config, run, set, data, machine, layout, floor, left_out: None, start, _lock: lock })
     }
 
     /// Trains, evaluates and reports.
@@ -108,7 +118,12 @@ impl Job {
         let stop = Stop::listen()?;
         let mut trainer = match &self.start {
             Start::Checkpoint(archive) => {
-                Trainer::resume(self.machine.clone(), data, archive).context(self.run.dir.display())?
+                let trainer = Trainer::resume(self.machine.clone(), data, archive);
+                let trainer = trainer.context(self.run.dir.display())?;
+                match self.config.train.updates {
+                    Some(updates) => trainer.with_updates(updates, self.config.train.stop_after),
+                    None => trainer,
+                }
             }
             Start::Plan(plan) => self.start(plan, data, &stop, common)?,
         };
@@ -119,7 +134,7 @@ impl Job {
             self.introduce(&trainer);
         }
         let provenance = self.provenance();
-        let reason = self.train(&mut trainer, data, &provenance, stop, common)?;
+        let reason = self.train(&mut trainer, data, &provenance, &stop, common)?;
         let trained = start.elapsed().as_secs_f64();
         if reason == StopReason::Interrupted {
             if !common.quiet {
@@ -132,6 +147,7 @@ impl Job {
             }
             return Err(Failure::Interrupted);
         }
+        stop.quit_when_asked();
         self.conclude(&trainer, &reason, trained, common)
     }
 
@@ -147,7 +163,9 @@ impl Job {
         let levels = self.machine.with_role(Role::Hidden).count();
         let mut watch = Levels { stop, quiet: common.quiet, levels, level: 0 };
         let (machine, plan) = (self.machine.clone(), plan.clone());
-        match trainer(machine, plan, data, pretrain, Hooks::default(), &mut watch, &|| stop.asked())? {
+        let start = Instant::now();
+        let reason = || self.reason_to_stop(stop, start);
+        match trainer(machine, plan, data, pretrain, Hooks::default(), &mut watch, &reason)? {
             Some(trainer) => Ok(trainer),
             None => {
                 if !common.quiet {
@@ -160,12 +178,22 @@ impl Job {
         }
     }
 
+    /// A signal, or the end of the time that training may take.
+    fn reason_to_stop(&self, stop: &Stop, start: Instant) -> Option<StopReason> {
+        let seconds = self.config.run.time_budget;
+        match seconds.is_some_and(|budget| start.elapsed().as_secs_f64() > budget) {
+            _ if stop.asked() => Some(StopReason::Interrupted),
+            true => Some(StopReason::TimeBudget { seconds }),
+            false => None,
+        }
+    }
+
     fn train(
         &self,
         trainer: &mut Trainer<'_, f32>,
         data: &Data,
         provenance: &Provenance,
-        stop: Stop,
+        stop: &Stop,
         common: &Common,
     ) -> Result<StopReason> {
         let updates = trainer.plan().updates();
@@ -174,20 +202,24 @@ impl Job {
         let keep = self.config.run.keep.unwrap_or(KEEP);
         let ratio = (updates.max(2) as f64).powf(1.0 / keep.max(1) as f64);
         let mut trajectory = Snapshots::new(self.run.checkpoints(), ratio);
+        let start = Instant::now();
         let mut keeper = Keeper {
             run: &self.run,
-            stop,
-            start: Instant::now(),
-            budget: self.config.run.time_budget,
+            start,
             every: self.config.run.checkpoint_every.unwrap_or(CHECKPOINT_SECONDS),
             saved: Instant::now(),
             provenance,
         };
         let last = trainer.plan().stop_after();
         let mut progress = Progress::new(common.quiet, last, data.states());
+        let reason = || self.reason_to_stop(stop, start);
         let outcome = match keep {
-            0 => trainer.run(&mut [&mut metrics, &mut progress, &mut keeper]),
-            _ => trainer.run(&mut [&mut metrics, &mut trajectory, &mut progress, &mut keeper]),
+            0 => trainer.run_until(&mut [&mut metrics, &mut progress, &mut keeper], &reason),
+            _ => {
+                let observers: &mut [&mut dyn Observer<f32>] =
+                    &mut [&mut metrics, &mut trajectory, &mut progress, &mut keeper];
+                trainer.run_until(observers, &reason)
+            }
         };
         progress.finish();
         Ok(outcome?.reason)
@@ -398,7 +430,13 @@ fn floor(config: &Config, machine: &Machine, data: &Data) -> Result<Option<Floor
     })
 }
 
-/// Saves a copy of the data read from standard input.
+/// Whether data of this name can be read only once: standard input, or a pipe.
+fn is_read_once(name: &str) -> bool {
+    let path = Path::new(name);
+    name == "-" || path.exists() && !path.is_file() && !path.is_dir()
+}
+
+/// Saves a copy of the data read from standard input or a pipe.
 fn keep_input(config: &mut Config, train: &Table, test: Option<&Table>, run: &RunDirectory) -> Result {
     let path = run.dir.join("data.csv");
     harmonium_data::write_csv(&path, train)?;

@@ -1,19 +1,17 @@
-//! Observers of a run that belong to the command: signals, time, checkpoints, the log.
+//! Observers of a run that belong to the command: checkpoints, the log, messages.
 
 use crate::output::{grouped, say};
 use crate::run::RunDirectory;
 use crate::signals::Stop;
 use harmonium::io::Provenance;
-use harmonium::train::{Control, Event, Observer, StopReason, Trainer};
+use harmonium::train::{Control, Event, Observer, Trainer};
 use harmonium::{Error, Result};
 use std::time::Instant;
 
-/// Stops a run on a signal or when its time is over, and saves it from time to time.
+/// Saves a run from time to time and at its end, and keeps its log.
 pub(super) struct Keeper<'a> {
     pub(super) run: &'a RunDirectory,
-    pub(super) stop: Stop,
     pub(super) start: Instant,
-    pub(super) budget: Option<f64>,
     pub(super) every: f64,
     pub(super) saved: Instant,
     pub(super) provenance: &'a Provenance,
@@ -50,12 +48,6 @@ impl Observer<f32> for Keeper<'_> {
                 if self.saved.elapsed().as_secs_f64() > self.every {
                     self.save(trainer)?;
                 }
-                if self.stop.asked() {
-                    return Ok(Control::Stop(StopReason::Interrupted));
-                }
-                if let Some(budget) = self.budget.filter(|&b| self.start.elapsed().as_secs_f64() > b) {
-                    return Ok(Control::Stop(StopReason::TimeBudget { seconds: Some(budget) }));
-                }
             }
             Event::Undone { update, why, rate_factor } => {
                 self.note(&format!("update {update} undone: {why}; learning rate × {rate_factor}"))?;
@@ -70,7 +62,7 @@ impl Observer<f32> for Keeper<'_> {
     }
 }
 
-/// Reports the pretraining of the levels of a deep machine, and stops it on a signal.
+/// Reports the pretraining of the levels of a deep machine.
 pub(super) struct Levels<'a> {
     pub(super) stop: &'a Stop,
     pub(super) quiet: bool,
@@ -87,9 +79,6 @@ impl Observer<f32> for Levels<'_> {
                 say!("level {} of {} on its own: {updates} updates", self.level, self.levels);
             }
         }
-        Ok(match self.stop.asked() {
-            true => Control::Stop(StopReason::Interrupted),
-            false => Control::Continue,
-        })
+        Ok(Control::Continue)
     }
 }

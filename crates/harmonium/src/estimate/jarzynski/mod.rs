@@ -4,7 +4,7 @@ mod ensemble;
 
 use super::{Context, Decision, Info, NegativePhase, Setup, averaged};
 use crate::machine::Phase;
-use crate::sample::{between, log_z_uncoupled, purpose, uncoupled};
+use crate::sample::{Stop, between, log_z_uncoupled, purpose, uncoupled};
 use crate::{Archive, Chains, Clamps, Key, Machine, Real, Result};
 use ensemble::Ensemble;
 use serde::{Deserialize, Serialize};
@@ -95,10 +95,10 @@ impl<T: Real> Jarzynski<T> {
         &self.chains.log_wts
     }
 
-    fn sweep(&mut self, n: usize) -> Result<()> {
+    fn sweep(&mut self, n: usize, stop: Stop<'_>) -> Result<()> {
         let clamps = Clamps::none(&self.reference);
         for ensemble in [&mut self.chains, &mut self.witnesses] {
-            ensemble.chains.sweep(&self.reference.at(1.0), &clamps, n)?;
+            ensemble.chains.sweep_until(&self.reference.at(1.0), &clamps, n, stop)?;
         }
         Ok(())
     }
@@ -106,7 +106,7 @@ impl<T: Real> Jarzynski<T> {
     /// From the machine of the last update to this one; if that is too far for one step, through machines in between
     /// with a sweep at each, as in annealed importance sampling. Returns the number of steps, which does not depend on
     /// the witnesses.
-    fn follow(&mut self, target: &Machine<T>) -> Result<u64> {
+    fn follow(&mut self, target: &Machine<T>, stop: Stop<'_>) -> Result<u64> {
         let mut steps = 0;
         loop {
             let (mut part, mut next) = (1.0, target.clone());
@@ -122,7 +122,8 @@ impl<T: Real> Jarzynski<T> {
             if part == 1.0 {
                 return Ok(steps);
             }
-            self.sweep(1)?;
+            stop.check()?;
+            self.sweep(1, stop)?;
         }
     }
 }
@@ -134,8 +135,8 @@ impl<T: Real> NegativePhase<T> for Jarzynski<T> {
 
     fn estimate(&mut self, context: &Context<'_, T>, out: &mut Phase<T>) -> Result<Info> {
         let machine = context.model.machine();
-        self.sweep(self.params.sweeps)?;
-        let steps = self.follow(machine)?;
+        self.sweep(self.params.sweeps, context.stop)?;
+        let steps = self.follow(machine, context.stop)?;
         let wts = self.chains.wts();
         context.model.moments_into(self.chains.chains.states(), &averaged(machine), Some(&wts), out)?;
         Ok(Info {

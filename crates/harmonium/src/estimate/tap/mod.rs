@@ -84,6 +84,7 @@ impl<T: Real> NegativePhase<T> for Tap {
         let mut change = f64::INFINITY;
         let mut iterations = 0;
         while iterations < self.params.iterations && change > self.params.tolerance {
+            context.stop.check_before(iterations as u64)?;
             change = expansion.iterate(&mut self.means, self.params.damping);
             iterations += 1;
         }
