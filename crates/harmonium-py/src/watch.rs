@@ -122,12 +122,11 @@ impl<T: Precise> Observer<T> for Watch<'_> {
         let tick = listens && self.last_report.elapsed() > TICK;
         let requested = (regular || tick) && self.report(event, regular, trainer);
         match event {
-            Event::UpdateFinished { .. } => {
+            Event::UpdateFinished { .. }
                 if self.params.checkpoint.is_some()
-                    && self.last_save.elapsed().as_secs_f64() > self.params.checkpoint_every
-                {
-                    self.save(trainer)?;
-                }
+                    && self.last_save.elapsed().as_secs_f64() > self.params.checkpoint_every =>
+            {
+                self.save(trainer)?;
             }
             Event::Stopped { .. } => self.save(trainer)?,
             _ if requested && !self.link.stopped() => {

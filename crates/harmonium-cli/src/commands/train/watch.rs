@@ -44,10 +44,8 @@ impl Observer<f32> for Keeper<'_> {
     fn on_event(&mut self, event: &Event, trainer: &Trainer<'_, f32>) -> Result<Control> {
         match event {
             Event::Started { update } => self.note(&format!("training from update {update}"))?,
-            Event::UpdateFinished { .. } => {
-                if self.saved.elapsed().as_secs_f64() > self.every {
-                    self.save(trainer)?;
-                }
+            Event::UpdateFinished { .. } if self.saved.elapsed().as_secs_f64() > self.every => {
+                self.save(trainer)?;
             }
             Event::Undone { update, why, rate_factor } => {
                 self.note(&format!("update {update} undone: {why}; learning rate × {rate_factor}"))?;
