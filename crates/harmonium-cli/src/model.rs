@@ -2,6 +2,7 @@
 
 use crate::data::DataArgs;
 use crate::error::{Context, Failure, Result};
+use crate::output::command;
 use crate::run::RunDirectory;
 use harmonium::io::Provenance;
 use harmonium::train::Floor;
@@ -31,15 +32,17 @@ impl Model {
             let run = RunDirectory::new(path);
             if !run.exists() {
                 return Err(Failure::new(format!(
-                    "{}: this directory holds no run (no config.toml); make one with `harmonium train DATA -o {0}`",
-                    path.display()
+                    "{}: this directory holds no run (no config.toml); make one with `{}`",
+                    path.display(),
+                    command(&["train", "DATA", "-o", &path.display().to_string()])
                 )));
             }
             let file = run.model();
             if !file.is_file() {
                 return Err(Failure::new(format!(
-                    "{0}: this run has no model yet; continue it with `harmonium train {0}`",
-                    path.display()
+                    "{}: this run has no model yet; continue it with `{}`",
+                    path.display(),
+                    command(&["train", &path.display().to_string()])
                 )));
             }
             return Ok(Self { run: Some(run), ..Self::file(&file)? });

@@ -40,6 +40,24 @@ pub(crate) fn pipe(error: std::io::Error) -> Failure {
     }
 }
 
+/// A command of this program that works as it is printed: the program as its user typed it (after `cargo run` there is no
+/// `harmonium` on the path), and in quotes what a shell would take apart.
+pub(crate) fn command(words: &[&str]) -> String {
+    let program = std::env::args_os().next().map(|name| name.to_string_lossy().into_owned());
+    let program = program.unwrap_or_else(|| "harmonium".into());
+    let words: Vec<_> = std::iter::once(&*program).chain(words.iter().copied()).map(quoted).collect();
+    words.join(" ")
+}
+
+/// A word for a shell, in quotes where it needs them.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "/._-:=,+@%~".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.into(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
 /// Whether a person is likely to look at standard error.
 pub(crate) fn is_live() -> bool {
     std::io::stderr().is_terminal()
@@ -93,6 +111,15 @@ pub(crate) fn grouped(n: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_for_a_shell() {
+        assert_eq!(quoted("runs/a-b_1.csv:train"), "runs/a-b_1.csv:train");
+        assert_eq!(quoted("my table.csv"), "'my table.csv'");
+        assert_eq!(quoted("a'b"), r"'a'\''b'");
+        assert_eq!(quoted(""), "''");
+        assert!(command(&["sample", "my run"]).ends_with(" sample 'my run'"));
+    }
 
     #[test]
     fn numbers_for_people() {

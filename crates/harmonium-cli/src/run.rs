@@ -2,6 +2,7 @@
 
 use crate::error::{Failure, Result};
 use crate::lock::{self, Lock};
+use crate::output::command;
 use harmonium_data::{DataName, Source};
 use serde_json::Value;
 use std::ffi::OsStr;
@@ -120,9 +121,10 @@ impl RunDirectory {
             (false, ..) => {}
             (true, true, false) => {
                 return Err(Failure::new(format!(
-                    "{0}: a run is already there; continue it with `harmonium train {0}`, \
-                     write elsewhere with -o, or replace it with --force",
-                    dir.display()
+                    "{}: a run is already there; continue it with `{}`, write elsewhere with -o, or replace it \
+                     with --force",
+                    dir.display(),
+                    command(&["train", &dir.display().to_string()])
                 )));
             }
             (true, false, _) => {

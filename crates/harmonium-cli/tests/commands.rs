@@ -3,15 +3,24 @@
 mod common;
 
 use common::Place;
+use std::process::Command;
 
 #[test]
 fn training_makes_a_run_that_everything_else_can_use() {
     let place = Place::new();
     let ran = place.run("train bars-and-stripes:3x3 --hidden 12 --updates 3000 -o run");
     assert_eq!(ran.code, 0, "{}", ran.err);
-    for part in ["verdict: exact", "try next:", "harmonium report run", "model    run/model.safetensors"]
+    for part in
+        ["verdict: exact", "try next:", "harmonium report run\n", "model    run/model.safetensors"]
     {
         assert!(ran.out.contains(part), "no {part:?} in\n{}", ran.out);
+    }
+    // What is proposed works as it is printed, although this `harmonium` is not on the path.
+    let proposed: Vec<&str> = ran.out.lines().skip_while(|line| *line != "try next:").skip(1).collect();
+    assert_eq!(proposed.len(), 3, "{}", ran.out);
+    for line in proposed {
+        let done = Command::new("sh").args(["-c", line]).current_dir(place.dir()).output().unwrap();
+        assert!(done.status.success(), "{line}: {}", String::from_utf8_lossy(&done.stderr));
     }
     for file in [
         "config.toml",

@@ -6,7 +6,7 @@ use crate::config::Config;
 use crate::error::{Context, Failure, Result};
 use crate::evaluation::{Effort, Evaluation, TableStates, possible_rows};
 use crate::lock::Lock;
-use crate::output::{counted, duration, grouped, put, say, width};
+use crate::output::{command, counted, duration, grouped, put, say, width};
 use crate::picture;
 use crate::progress::Progress;
 use crate::run::{self, RunDirectory};
@@ -143,7 +143,7 @@ impl Job {
                     "interrupted after update {}; everything is saved.",
                     grouped(trainer.update_count())
                 );
-                say!("resume with: harmonium train {dir}");
+                say!("resume with: {}", command(&["train", &dir.to_string()]));
             }
             return Err(Failure::Interrupted);
         }
@@ -415,10 +415,10 @@ impl Job {
         }
         put!("run      {dir} (config.toml, metrics.jsonl, checkpoints/, evaluation.json, log.txt)")?;
         put!("\ntry next:")?;
-        put!("  harmonium sample {dir} -n 5")?;
-        let data = self.config.data.name.as_deref().unwrap_or("DATA");
-        put!("  harmonium score {dir} {data}")?;
-        put!("  harmonium report {dir}")
+        let (dir, data) = (dir.to_string(), self.config.data.name.as_deref().unwrap_or("DATA"));
+        put!("  {}", command(&["sample", &dir, "-n", "5"]))?;
+        put!("  {}", command(&["score", &dir, data]))?;
+        put!("  {}", command(&["report", &dir]))
     }
 }
 
