@@ -73,8 +73,8 @@ mod tests {
         let text = error.to_string();
         assert!(text.contains("a thing") && text.contains("3000000000 GB"), "{text}");
         // More than any address.
-        assert!(check(|| String::new(), 1e30).is_err());
-        check(|| String::new(), 0.0).unwrap();
+        assert!(check(String::new, 1e30).is_err());
+        check(String::new, 0.0).unwrap();
     }
 
     #[test]

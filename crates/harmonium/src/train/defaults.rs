@@ -4,7 +4,8 @@ use super::init::has_only_bits;
 use super::length::{LeftOut, choose};
 use super::{Coordinates, Data, Init, Optimiser, TrainParams, TrainPlan, Trainer};
 use crate::estimate::{Estimator, LabelsParams};
-use crate::{Machine, Real, Result, Role};
+use crate::sample::Stop;
+use crate::{Error, Machine, Real, Result, Role};
 use std::time::Instant;
 
 /// Weights up to which an update costs next to nothing, and the number of updates of such a machine.
@@ -166,12 +167,18 @@ fn updates_within<T: Real>(
 ) -> Result<u64> {
     let mut trainer = Trainer::new(machine.clone(), plan.clone(), data)?;
     let (start, probe) = (Instant::now(), (0.05 * budget).min(3.0));
+    let passed = || start.elapsed().as_secs_f64();
+    // A single update of many sweeps may take longer than the whole budget.
+    let over = || stopped() || passed() > 0.5 * budget;
     let mut n = 0;
-    while n < 3 || start.elapsed().as_secs_f64() < probe && !stopped() {
-        trainer.update()?;
+    while !over() && (n < 3 || passed() < probe) {
+        match trainer.update_until(Stop::when(&over)) {
+            Err(Error::Stopped { .. }) if over() => break,
+            made => made?,
+        };
         n += 1;
     }
-    let each = start.elapsed().as_secs_f64() / n as f64;
+    let each = passed() / n.max(1) as f64;
     // A tenth is left for evaluations, checkpoints and updates that grow slower as weights grow.
     Ok(((0.9 * budget / each) as u64).max(10))
 }

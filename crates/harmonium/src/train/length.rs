@@ -107,10 +107,10 @@ pub(super) fn choose<T: Real>(
             cost,
             spent: &spent,
             likelihoods: &likelihoods,
-            stopped,
         };
         let mut trainer = Trainer::new(machine.clone(), plan, &train)?.with_valid(&valid)?;
-        trainer.run(&mut [&mut watch])?;
+        let stop = || stopped().then_some(StopReason::Interrupted);
+        trainer.run_until(&mut [&mut watch], &stop)?;
         Ok(watch.points)
     };
     let mut curves = Vec::new();
@@ -226,7 +226,6 @@ struct Curve<'a> {
     spent: &'a Cell<f64>,
     /// Whether all scores so far are log-likelihoods, and not a substitute.
     likelihoods: &'a Cell<bool>,
-    stopped: &'a dyn Fn() -> bool,
 }
 
 impl Curve<'_> {
@@ -257,7 +256,7 @@ impl<T: Real> Observer<T> for Curve<'_> {
         if matches!(event, Event::UpdateFinished { .. }) {
             self.spend(self.cost.update(&run.plan.estimator));
         }
-        Ok(if (self.stopped)() { Control::Stop(StopReason::Interrupted) } else { Control::Continue })
+        Ok(Control::Continue)
     }
 }
 
