@@ -117,6 +117,8 @@ impl RunDirectory {
             self.samples(),
             self.report(),
             self.dir.join("data.csv"),
+            self.dir.join("tune.jsonl"),
+            self.dir.join("best.toml"),
         ];
         for path in files.iter().chain([&self.config()]) {
             match std::fs::remove_file(path) {
@@ -126,7 +128,7 @@ impl RunDirectory {
                 _ => {}
             }
         }
-        for path in [self.checkpoints(), self.dir.join("figures")] {
+        for path in [self.checkpoints(), self.dir.join("figures"), self.dir.join("trials")] {
             match std::fs::remove_dir_all(&path) {
                 Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
                     return Err(Failure::io("remove", &path, &e));

@@ -4,7 +4,7 @@ use super::Data;
 use super::init::has_only_bits;
 use crate::estimate::Estimator;
 use crate::exact::Exact;
-use crate::partition::{Base, Schedule, ais, silent};
+use crate::partition::{Base, LogZ, Schedule, ais, silent};
 use crate::sample::purpose;
 use crate::{Batch, Bits, Key, Machine, Real, Result, Role, States};
 use harmonium_kernels::Stream;
@@ -90,7 +90,10 @@ impl<'a, T: Real> Scored<'a, T> {
 
     /// ln Z by an annealing from the marginals of the data for which it is asked first.
     fn annealed_log_z(&self, data: &Data<T>, seed: u64) -> Option<f64> {
-        *self.annealed.get_or_init(|| annealed_log_z(self.machine, data, seed).ok())
+        let effort = (CHAINS, STEPS);
+        *self
+            .annealed
+            .get_or_init(|| annealed_log_z(self.machine, data, effort, seed).ok().map(|z| z.value))
     }
 }
 
@@ -175,23 +178,28 @@ pub(super) fn annealed_likelihood<T: Real>(
     free_energy: &[f64],
     seed: u64,
 ) -> Option<f64> {
-    let z = annealed_log_z(machine, data, seed).ok()?;
-    Some(likelihood_with(z, data, free_energy))
+    let z = annealed_log_z(machine, data, (CHAINS, STEPS), seed).ok()?;
+    Some(likelihood_with(z.value, data, free_energy))
 }
 
 /// Mean log-likelihood of rows from their free energies and ln Z.
-fn likelihood_with<T: Real>(log_z: f64, data: &Data<T>, free_energy: &[f64]) -> f64 {
+pub(crate) fn likelihood_with<T: Real>(log_z: f64, data: &Data<T>, free_energy: &[f64]) -> f64 {
     data.mean_offset() - mean(free_energy, data.wts()) - log_z
 }
 
-/// ln Z by a short annealing from the marginals of the data.
-fn annealed_log_z<T: Real>(machine: &Machine<T>, data: &Data<T>, seed: u64) -> Result<f64> {
+/// ln Z by an annealing of so many chains and steps from the marginals of the data.
+pub(crate) fn annealed_log_z<T: Real>(
+    machine: &Machine<T>,
+    data: &Data<T>,
+    (chains, steps): (usize, usize),
+    seed: u64,
+) -> Result<LogZ> {
     let decoupled = machine.decoupled(|_| true);
     let (machine, shift) = decoupled.as_ref().map_or((machine, 0.0), |d| (&d.machine, d.log_z_shift()));
     let states = decoupled.as_ref().map(|d| d.states(data.states()));
     let base = Base::of_data(machine, states.as_ref().unwrap_or(data.states()))?;
-    let z = ais(machine, &base, &Schedule::uniform(STEPS), CHAINS, seed, &mut silent)?;
-    Ok(z.value + shift)
+    let z = ais(machine, &base, &Schedule::uniform(steps), chains, seed, &mut silent)?;
+    Ok(LogZ { value: z.value + shift, ..z })
 }
 
 /// Mean ln p of the known entries of each row, where ln Z and the sums over missing entries are cheap.

@@ -169,6 +169,11 @@ pub enum Schedule {
         /// t₀, where the rate has halved.
         half: f64,
     },
+    /// $\min\big(1, (1-t)/(1-t_0)\big)$: a run of which only the last part is to be repeated can be made longer before it.
+    Plateau {
+        /// t₀, from which on the rate falls.
+        until: f64,
+    },
 }
 
 impl Schedule {
@@ -180,6 +185,7 @@ impl Schedule {
             Self::Exponential { end } => end.powf(t),
             Self::Cosine => 0.5 * (1.0 + (std::f64::consts::PI * t).cos()),
             Self::Inverse { half } => 1.0 / (1.0 + t / half),
+            Self::Plateau { until } => ((1.0 - t) / (1.0 - until)).min(1.0),
         }
     }
 }

@@ -12,7 +12,7 @@ use std::path::Path;
 const GROUND: [&str; 3] = ["kernels", "error", "states"];
 
 /// Each module with the modules that it may use besides itself and those of `GROUND`.
-const MODULES: [(&str, &[&str]); 14] = [
+const MODULES: [(&str, &[&str]); 15] = [
     ("error", &[]),
     ("states", &[]),
     ("units", &[]),
@@ -38,6 +38,10 @@ const MODULES: [(&str, &[&str]); 14] = [
             "partition",
             "evaluate",
         ],
+    ),
+    (
+        "tune",
+        &["units", "machine", "archive", "estimate", "train", "partition", "evaluate", "tasks"],
     ),
     ("io", &["container", "units", "machine", "archive", "train"]),
 ];
