@@ -52,7 +52,7 @@ const UNITS: usize = 4;
 
 /// A fixed selection of at most `n` rows: one, at an irregular place, of each of as many stretches of equal length. Rows in
 /// an order are covered evenly, and rows that alternate are not sampled in step with them.
-pub(super) fn sample_rows<T: Real>(data: &Data<T>, n: usize) -> Data<T> {
+pub(crate) fn sample_rows<T: Real>(data: &Data<T>, n: usize) -> Data<T> {
     let rows = data.positive_weight_rows();
     let step = rows.len().div_ceil(n.max(1)).max(1);
     // Multiples of the golden ratio, modulo 2^64: their upper halves are spread evenly.

@@ -36,7 +36,7 @@ pub use checkpoint::{Checkpoints, Snapshots, params as checkpoint_params};
 pub use coordinates::OffsetsAndScales;
 pub use data::Data;
 pub use defaults::{Draft, settings};
-pub(crate) use evaluate::{annealed_log_z, likelihood_with};
+pub(crate) use evaluate::{annealed_log_z, likelihood_with, sample_rows};
 pub use event::{Control, Evaluated, Event, Observer, Outcome, StopReason, Updated};
 pub use floor::Floor;
 pub use gradient::{Gradient, Reduce, Share};

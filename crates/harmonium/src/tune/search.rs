@@ -12,7 +12,7 @@ use crate::{Error, Machine, Real, Result, Role};
 use serde::{Deserialize, Serialize};
 
 /// Work of each stage, in units of the first, number of its trials, and how many of these are variants of the best one.
-const STAGES: [(f64, usize, usize); 4] = [(1.0, 6, 0), (1.0, 4, 2), (2.0, 3, 1), (4.0, 2, 0)];
+const STAGES: [(f64, usize, usize); 4] = [(1.0, 6, 0), (1.0, 4, 2), (2.0, 3, 1), (4.0, 2, 1)];
 
 /// Trials that get the last stage, in which the rate falls, for half of the work that they have had.
 const FINALISTS: usize = 2;
@@ -141,7 +141,7 @@ impl<'a, T: Real> Search<'a, T> {
         let evaluations = EVALUATION * FINALISTS as f64;
         let share = params.work * (1.0 - evaluations) / (all + FINALISTS as f64 * 0.5 * through + scores);
         let seed = train.seed.unwrap_or(0);
-        let judge = Judge::new(machine, valid, SCORE * share, seed);
+        let judge = Judge::new(machine, data, valid, SCORE * share, seed);
         let ground = Ground { machine, data, valid, params: train, judge };
         let members = default.first(has_only_bits(machine), data.rows(), free);
         let members = members.into_iter().enumerate();
@@ -219,14 +219,27 @@ impl<'a, T: Real> Search<'a, T> {
         let mut next: Vec<usize> = survivors.take(trials - variants).collect();
         let Some(best) = ranking.first() else { return next };
         let origin = Some(Origin { trial: best.trial, stage: best.stage });
-        let new = best.setting.variants(!improves(best.trial), self.free);
-        let tried = |s: &Setting| self.members.iter().any(|t| t.setting == *s);
+        let overfits = !improves(best.trial) || self.overfits(best);
+        let new = best.setting.variants(overfits, self.free);
+        // Settings that lost from the start may win from here.
+        let tried = |s: &Setting| {
+            self.members.iter().any(|t| t.setting == *s && (t.origin == origin || next.contains(&t.number)))
+        };
         let new: Vec<Setting> = new.into_iter().filter(|s| !tried(s)).take(trials - next.len()).collect();
         for setting in new {
             next.push(self.members.len());
             self.members.push(Trial { number: self.members.len(), setting, origin });
         }
         next
+    }
+
+    /// Whether a trial is ahead on the training rows by more than its last stage has brought: then there is more to win by a
+    /// penalty than by more units.
+    fn overfits(&self, record: &Record) -> bool {
+        let own = self.trials.records().iter().filter(|r| r.trial == record.trial && r.stage < record.stage);
+        let origin = || record.origin.and_then(|o| self.trials.find(o.trial, o.stage));
+        let before = own.last().or_else(origin).and_then(|r| r.score);
+        before.is_some_and(|before| record.gap > Some(record.value() - before))
     }
 
     /// Forgets checkpoints and models from which nothing will go on: all but those of the best stage of each trial. A trial
@@ -310,6 +323,7 @@ fn failed(trial: &Trial, stage: Stage, why: &Error) -> Record {
         sweeps: 1.0,
         score: None,
         error: None,
+        gap: None,
         method: None,
         failure: Some(why.to_string()),
         work: 0.0,

@@ -209,6 +209,7 @@ impl<T: Real> Ground<'_, T> {
             sweeps,
             score: score.map(|s| s.value),
             error: score.map(|s| s.error),
+            gap: score.and_then(|s| s.gap),
             method: score.map(|s| s.method),
             failure: score.is_none().then(|| "the likelihood is not finite".into()),
             work: spent,

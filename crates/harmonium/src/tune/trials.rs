@@ -55,6 +55,8 @@ pub struct Record {
     pub score: Option<f64>,
     /// Standard error of ln Z.
     pub error: Option<f64>,
+    /// By how much the log-likelihood of training rows is higher.
+    pub gap: Option<f64>,
     /// How the score was computed.
     pub method: Option<Method>,
     /// Why the trial failed.
