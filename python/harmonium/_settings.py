@@ -18,7 +18,7 @@ _DEFAULTS: dict[str, dict[str, dict[str, float]]] = {
     "optimiser": {"momentum": {"mu": 0.9}, "nesterov": {"mu": 0.9}},
     "positive": {"chain": {"sweeps": 5}, "mean_field": {"rounds": 10}},
     "init": {"data": {"std": 0.01}},
-    "schedule": {"exponential": {"end": 0.01}, "inverse": {"half": 0.1}},
+    "schedule": {"exponential": {"end": 0.01}, "inverse": {"half": 0.1}, "plateau": {"until": 0.7}},
 }
 
 

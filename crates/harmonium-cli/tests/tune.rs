@@ -17,7 +17,8 @@ fn table(place: &Place, name: &str, rows: usize, seed: u64) {
         state >> 33
     };
     for _ in 0..rows {
-        let pattern = [0b1_1100_0111, 0b0_0011_1000, 0b1_0101_0101, 0b0_0000_1111][(draw() % 4) as usize];
+        let pattern =
+            [0b1_1100_0111, 0b0_0011_1000, 0b1_0101_0101, 0b0_0000_1111][(draw() % 4) as usize];
         let bits = (0..9).map(|j| ((pattern >> j) & 1) ^ u64::from(draw() % 10 == 0));
         text += &(bits.map(|b| b.to_string()).collect::<Vec<_>>().join(",") + "\n");
     }

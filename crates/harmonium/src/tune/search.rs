@@ -110,7 +110,8 @@ impl<'a, T: Real> Search<'a, T> {
     ) -> Result<Self> {
         let hidden: Vec<usize> = machine.with_role(Role::Hidden).collect();
         if hidden.len() > 1 || machine.class_layer().is_some() {
-            let why = "it is for machines with one hidden layer whose aim is the likelihood of rows".into();
+            let why =
+                "it is for machines with one hidden layer whose aim is the likelihood of rows".into();
             return Err(Error::Undefined { what: "the search for settings", why });
         }
         if !(params.work.is_finite() && params.work > 0.0) {
@@ -139,7 +140,8 @@ impl<'a, T: Real> Search<'a, T> {
         let all = STAGES.iter().map(|s| s.0 * s.1 as f64).sum::<f64>();
         let scores = SCORE * (STAGES.iter().map(|s| s.1).sum::<usize>() + FINALISTS) as f64;
         let evaluations = EVALUATION * FINALISTS as f64;
-        let share = params.work * (1.0 - evaluations) / (all + FINALISTS as f64 * 0.5 * through + scores);
+        let share =
+            params.work * (1.0 - evaluations) / (all + FINALISTS as f64 * 0.5 * through + scores);
         let seed = train.seed.unwrap_or(0);
         let judge = Judge::new(machine, data, valid, SCORE * share, seed);
         let ground = Ground { machine, data, valid, params: train, judge };
@@ -223,9 +225,12 @@ impl<'a, T: Real> Search<'a, T> {
         let new = best.setting.variants(overfits, self.free);
         // Settings that lost from the start may win from here.
         let tried = |s: &Setting| {
-            self.members.iter().any(|t| t.setting == *s && (t.origin == origin || next.contains(&t.number)))
+            self.members
+                .iter()
+                .any(|t| t.setting == *s && (t.origin == origin || next.contains(&t.number)))
         };
-        let new: Vec<Setting> = new.into_iter().filter(|s| !tried(s)).take(trials - next.len()).collect();
+        let new: Vec<Setting> =
+            new.into_iter().filter(|s| !tried(s)).take(trials - next.len()).collect();
         for setting in new {
             next.push(self.members.len());
             self.members.push(Trial { number: self.members.len(), setting, origin });
@@ -236,7 +241,8 @@ impl<'a, T: Real> Search<'a, T> {
     /// Whether a trial is ahead on the training rows by more than its last stage has brought: then there is more to win by a
     /// penalty than by more units.
     fn overfits(&self, record: &Record) -> bool {
-        let own = self.trials.records().iter().filter(|r| r.trial == record.trial && r.stage < record.stage);
+        let own =
+            self.trials.records().iter().filter(|r| r.trial == record.trial && r.stage < record.stage);
         let origin = || record.origin.and_then(|o| self.trials.find(o.trial, o.stage));
         let before = own.last().or_else(origin).and_then(|r| r.score);
         before.is_some_and(|before| record.gap > Some(record.value() - before))
@@ -275,7 +281,8 @@ impl<'a, T: Real> Search<'a, T> {
             };
             found.push((finalist, machine, record));
         }
-        let rank = |f: &Finalist| if f.verdict == Verdict::NotConverged { f.mean - LEAD } else { f.mean };
+        let rank =
+            |f: &Finalist| if f.verdict == Verdict::NotConverged { f.mean - LEAD } else { f.mean };
         let places = (0..found.len()).rev();
         let winner = places.max_by(|&a, &b| rank(&found[a].0).total_cmp(&rank(&found[b].0)));
         let finalists = found.iter().map(|f| f.0.clone()).collect();

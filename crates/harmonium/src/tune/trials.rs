@@ -190,8 +190,7 @@ impl Trials {
         };
         let path = folder.join(name);
         let parent = path.parent().unwrap_or(folder);
-        std::fs::create_dir_all(parent)
-            .map_err(|source| Error::Io { path: parent.into(), source })?;
+        std::fs::create_dir_all(parent).map_err(|source| Error::Io { path: parent.into(), source })?;
         archive.save(&path)
     }
 

@@ -80,7 +80,12 @@ impl Division {
     ///
     /// # Errors
     /// Settings that do not fit the machine or the data.
-    pub fn work<T: Real>(self, machine: &Machine<T>, data: &Data<T>, params: &TrainParams) -> Result<f64> {
+    pub fn work<T: Real>(
+        self,
+        machine: &Machine<T>,
+        data: &Data<T>,
+        params: &TrainParams,
+    ) -> Result<f64> {
         let probe = (PROBE.0 * self.time).min(PROBE.1);
         Ok(SEARCH * self.time * speed(machine, data, params, probe)?)
     }

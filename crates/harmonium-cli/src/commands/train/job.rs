@@ -356,7 +356,11 @@ impl Job {
     }
 
     /// Samples as a picture file, and their images.
-    pub(in crate::commands) fn draw(&self, machine: &Machine, common: &Common) -> Result<Option<Vec<picture::Picture>>> {
+    pub(in crate::commands) fn draw(
+        &self,
+        machine: &Machine,
+        common: &Common,
+    ) -> Result<Option<Vec<picture::Picture>>> {
         if self.layout.shape().is_none() {
             return Ok(None);
         }
