@@ -76,7 +76,7 @@ fn a_search_makes_a_run_that_everything_else_can_use() {
     assert_eq!(trials(&place, "run"), before);
     assert_eq!(again["stop"], "finished");
     assert!(again["winner"]["score"].as_f64().unwrap() > -5.5, "{again}");
-    let words = "--valid valid.csv --test test.csv --work 2 --hidden 9 --l2 0.001 -o fixed --json";
+    let words = "--valid valid.csv --test test.csv --work 2 --hidden 9 --l2 0.001 -o fixed";
     let fixed = place.json(&format!("tune train.csv {words}"));
     for trial in fixed["trials"].as_array().unwrap() {
         assert_eq!((&trial["hidden"], &trial["l2"]), (&json!(9), &json!(0.001)));

@@ -241,10 +241,10 @@ impl<'a, T: Real> Search<'a, T> {
     /// Whether a trial is ahead on the training rows by more than its last stage has brought: then there is more to win by a
     /// penalty than by more units.
     fn overfits(&self, record: &Record) -> bool {
-        let own =
-            self.trials.records().iter().filter(|r| r.trial == record.trial && r.stage < record.stage);
+        let earlier = |r: &&Record| r.trial == record.trial && r.stage < record.stage;
+        let own = self.trials.records().iter().rfind(earlier);
         let origin = || record.origin.and_then(|o| self.trials.find(o.trial, o.stage));
-        let before = own.last().or_else(origin).and_then(|r| r.score);
+        let before = own.or_else(origin).and_then(|r| r.score);
         before.is_some_and(|before| record.gap > Some(record.value() - before))
     }
 
