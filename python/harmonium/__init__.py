@@ -13,12 +13,11 @@ From a table or a file, in one call: ``hm.train("digits", hidden=100)``, or
 
 Overview:
 
-- :class:`Machine` has methods to train, sample and evaluate; :func:`train` and :func:`build` make one for data, and :func:`tune`
-  searches for the settings with which it models them best;
+- :class:`Machine` has methods to train, sample and evaluate; :func:`train` and :func:`build` make one for data;
 - :func:`Binary`, :func:`Spin`, :func:`Potts`, :func:`Gaussian`, :func:`ReLU`, :func:`DReLU`, :func:`Binomial`,
   :func:`Poisson`, :func:`NegativeBinomial` and :func:`Ordinal` are the kinds of units;
 - :func:`read` and :func:`table` read files and frames as typed columns;
-- :class:`Run`, :class:`Trial`, :class:`LogZ`, :class:`LogLikelihood`, :class:`Diagnosis` and :class:`Trace` are results;
+- :class:`Run`, :class:`LogZ`, :class:`LogLikelihood`, :class:`Diagnosis` and :class:`Trace` are results;
 - :mod:`harmonium.plot` draws, with matplotlib; :meth:`Trace.to_arviz` converts chains for ArviZ;
 - :func:`set_threads` sets the number of threads.
 
@@ -32,11 +31,10 @@ from ._fit import build, train
 from ._machine import Machine
 from ._custom import EstimatorContext
 from ._parts import LayerInfo
-from ._results import Checkpoint, Diagnosis, LogLikelihood, LogZ, Run, Trial
+from ._results import Checkpoint, Diagnosis, LogLikelihood, LogZ, Run
 from ._table import Column, Dataset, Schema, Table, read, table
 from ._threads import get_threads, set_threads
 from ._trace import Trace
-from ._tune import tune
 from ._units import (
     Binary,
     Binomial,
@@ -80,7 +78,6 @@ __all__ = [
     "Spin",
     "Table",
     "Trace",
-    "Trial",
     "__version__",
     "build",
     "get_threads",
@@ -90,6 +87,5 @@ __all__ = [
     "set_threads",
     "table",
     "train",
-    "tune",
     "units",
 ]

@@ -211,16 +211,6 @@ def train(
     kept: int,
     threads: int,
 ) -> tuple[Machine, Checkpoint, dict[str, Any], BaseException | None]: ...
-def tune(
-    machine: Machine,
-    data: Rows,
-    valid: Rows | None,
-    params: dict[str, Any],
-    time_budget: float | None,
-    folder: _Path | None,
-    notify: Callable[[dict[str, Any]], object] | None,
-    threads: int,
-) -> tuple[Machine, Checkpoint | None, dict[str, Any], BaseException | None]: ...
 def log_z(
     machine: Machine, data: Rows | None, params: dict[str, Any], time_budget: float | None, threads: int
 ) -> LogZ: ...

@@ -14,7 +14,7 @@ from ._evaluation import Evaluating
 from ._learning import Learning
 from ._names import suggestion
 from ._parts import Array, FilePath
-from ._results import Run, Trial, html_table
+from ._results import Run, html_table
 from ._sampling import Sampling
 from ._units import Layer, LayerLike, as_layer, kind_name
 
@@ -175,7 +175,7 @@ class Machine(Learning, Sampling, Evaluating):
 
     def __reduce__(self) -> Any:
         data = self._core.to_bytes(self._seed, {})
-        return _restore, (data, self._seed, self._details, self.last_run, self.dtype.name, self.trials)
+        return _restore, (data, self._seed, self._details, self.last_run, self.dtype.name)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Machine):
@@ -199,15 +199,10 @@ class Machine(Learning, Sampling, Evaluating):
 
 
 def _restore(
-    data: bytes,
-    seed: int | None,
-    details: dict[str, str],
-    last_run: Run | None,
-    dtype: str = "float32",
-    trials: Sequence[Trial] = (),
+    data: bytes, seed: int | None, details: dict[str, str], last_run: Run | None, dtype: str = "float32"
 ) -> Machine:
     machine = Machine._of(_core.Machine.from_bytes(data, dtype), seed, details)
-    machine.last_run, machine.trials = last_run, list(trials)
+    machine.last_run = last_run
     return machine
 
 

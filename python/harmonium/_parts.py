@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from . import _core
 from ._names import suggestion
-from ._results import Run, Trial
+from ._results import Run
 from ._table import Schema
 from ._units import kind_name
 
@@ -44,12 +44,10 @@ class LayerInfo:
 class Parts:
     """The compiled machine, with access to its layers, couplings and parameters."""
 
-    __slots__ = ("__weakref__", "_couplings", "_core", "_details", "_layers", "_seed", "last_run", "trials")
+    __slots__ = ("__weakref__", "_couplings", "_core", "_details", "_layers", "_seed", "last_run")
 
     #: The last training run, also if it was interrupted.
     last_run: Run | None
-    #: What :func:`harmonium.tune` tried to find this machine, in order; empty for other machines.
-    trials: list[Trial]
 
     def _start(
         self, core: _core.Machine, seed: int | None = None, details: Mapping[str, str] | None = None
@@ -58,7 +56,6 @@ class Parts:
         self._seed = seed
         self._details = dict(details or {})
         self.last_run = None
-        self.trials = []
         found = core.describe()
         layers = []
         for x in found["layers"]:

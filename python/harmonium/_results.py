@@ -208,41 +208,6 @@ class Run:
         return html_table("training run", rows)
 
 
-@dataclass(frozen=True)
-class Trial:
-    """A stage of a trial of :func:`harmonium.tune`: settings, and how well the model did on held-out rows."""
-
-    #: Number of the trial.
-    trial: int
-    #: ``"1"``, ``"2"`` … at a constant learning rate, or ``"last"``, in which the rate falls to zero.
-    stage: str
-    hidden: int
-    hidden_kind: str
-    l1: float
-    l2: float
-    learning_rate: float
-    #: The trial whose model this one started from.
-    origin: int | None
-    updates: int
-    #: Log-likelihood of held-out rows in nats; ``None`` if the trial failed, see ``failure``.
-    score: float | None
-    #: Standard error of ln Z.
-    error: float | None
-    #: ``"exact"``, ``"annealed"`` or ``"substitute"``.
-    method: str | None
-    failure: str | None
-    #: Estimated seconds on one thread, on which the search depends, and seconds by the clock, on which it does not.
-    work: float = field(repr=False)
-    seconds: float = field(repr=False, compare=False)
-
-    @classmethod
-    def _of(cls, x: dict[str, Any]) -> Trial:
-        return cls(
-            x["trial"], x["stage"], x["hidden"], x["hidden_kind"], x["l1"], x["l2"], x["rate"], x["origin"], x["updates"],
-            x["score"], x["error"], x["method"], x["failure"], x["work"], x["seconds"],
-        )  # fmt: skip
-
-
 def _words(named: dict[str, Any]) -> str:
     rest = ", ".join(f"{k} {v}" for k, v in named.items() if k != "name" and v is not None)
     return f"{named.get('name', '')}{f' ({rest})' if rest else ''}"

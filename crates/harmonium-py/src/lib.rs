@@ -19,7 +19,6 @@ mod precision;
 mod rows;
 mod schema;
 mod train;
-mod tune;
 mod watch;
 mod work;
 
@@ -52,7 +51,6 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(train::seconds, m)?)?;
     m.add_function(wrap_pyfunction!(train::plan, m)?)?;
     m.add_function(wrap_pyfunction!(train::train, m)?)?;
-    m.add_function(wrap_pyfunction!(tune::tune, m)?)?;
     m.add_function(wrap_pyfunction!(evaluate::log_z, m)?)?;
     m.add_function(wrap_pyfunction!(evaluate::log_likelihood, m)?)?;
     m.add_function(wrap_pyfunction!(evaluate::pseudo_log_likelihood, m)?)?;

@@ -73,21 +73,6 @@ fn more_units_are_found_where_they_help() {
     assert!(tuned.finalists.iter().all(|f| f.verdict == harmonium::partition::Verdict::Exact));
 }
 
-/// Weak couplings, few rows and many weights: penalised trials are better than all others on many held-out rows, the same for all.
-#[test]
-fn a_penalty_is_found_where_rows_are_few() {
-    let teacher = teacher(3, 0.8);
-    let data = (rows(&teacher, 120, 3), rows(&teacher, 4000, 4));
-    let machine = Machine::rbm(binary(10), binary(40));
-    let params = TuneParams { work: 8.0, keep_hidden: true, keep_kind: true, ..TuneParams::default() };
-    let mut trials = Trials::new();
-    let tuned = tune(&machine, &data, &params, &mut trials, u64::MAX);
-    let record = tuned.record.unwrap();
-    assert!(record.setting.l1 >= 1e-3 && record.setting.hidden == 40, "{record:?}");
-    let [with, without] = [true, false].map(|l1| best(&trials, |r| (r.setting.l1 > 0.0) == l1));
-    assert!(with > without, "{with} {without}");
-}
-
 #[test]
 fn a_search_that_is_stopped_again_and_again_ends_as_an_undisturbed_one() {
     let data = hold_out(&rows(&teacher(4, 2.0), 600, 4), 1);
