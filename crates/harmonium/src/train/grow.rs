@@ -67,14 +67,12 @@ mod tests {
     use crate::{Batch, Bits};
 
     fn trained() -> (Machine<f64>, Data<f64>) {
-        let mut machine = Machine::<f64>::rbm(crate::binary(4), crate::spin(2));
-        for (i, a) in machine.clone().parameters().arrays().enumerate() {
-            let mut parameters = machine.parameters();
-            let new = a.mapv(|_| 0.0)
-                + Array2::from_shape_fn(a.dim(), |(r, c)| (1 + i + 3 * r + 5 * c) as f64 % 1.7 - 0.8);
-            parameters.arrays_mut().nth(i).unwrap().assign(&new);
-            machine.set_parameters(&parameters).unwrap();
+        let mut machine = Machine::<f64>::rbm(Layer::new(Kind::Binary, 4), Layer::new(Kind::Spin, 2));
+        let mut parameters = machine.parameters();
+        for a in parameters.arrays_mut() {
+            a.indexed_iter_mut().for_each(|((r, c), x)| *x = (1 + 3 * r + 5 * c) as f64 % 1.7 - 0.8);
         }
+        machine.set_parameters(&parameters).unwrap();
         let bits = Bits::from_fn(16, 4, |r, j| (r >> j) & 1 == 1);
         let data = Data::new(machine.data(vec![Batch::Bits(bits)]).unwrap());
         (machine, data)
@@ -100,7 +98,7 @@ mod tests {
 
     #[test]
     fn machines_without_one_hidden_layer_do_not_grow() {
-        let machine = Machine::<f64>::fully_visible(crate::binary(3));
-        assert!(resized(&machine, 4, crate::binary::<f64>(1).kind()).unwrap().is_none());
+        let machine = Machine::<f64>::fully_visible(Layer::new(Kind::Binary, 3));
+        assert!(resized(&machine, 4, Kind::Binary).unwrap().is_none());
     }
 }

@@ -111,13 +111,13 @@ impl TuneArgs {
             return Err(Failure::usage(format!("--work {work}: expected a positive number")));
         }
         let time_budget = self.time_budget.or(self.work.is_none().then_some(TIME));
-        let mut config = Config::default();
-        config.tune = Some(TuneConfig {
+        let tune = TuneConfig {
             time_budget,
             work: self.work,
             keep_hidden: self.hidden.is_some(),
             keep_kind: self.hidden_kind.is_some(),
-        });
+        };
+        let mut config = Config { tune: Some(tune), ..Config::default() };
         let data = &mut config.data;
         (data.name, data.valid, data.test) = (Some(self.data), self.valid, self.test);
         (data.split, data.seed, data.read) = (self.split, common.seed, self.read);
