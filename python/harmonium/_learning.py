@@ -97,8 +97,8 @@ class Learning(Parts):
             ``"sgd"``, ``"momentum"``, ``"nesterov"``, ``"adam"``, ``"cosine"``, or a dict with settings; or a function
             ``rule(gradient, rate)`` that returns the step or changes ``gradient`` in place.
         schedule
-            ``"constant"``, ``"linear"``, ``"cosine"``, ``{"name": "exponential", "end": 0.01}`` or
-            ``{"name": "inverse", "half": 0.1}``.
+            ``"constant"``, ``"linear"``, ``"cosine"``, ``{"name": "exponential", "end": 0.01}``,
+            ``{"name": "inverse", "half": 0.1}`` or ``{"name": "plateau", "until": 0.7}``.
         form
             Coordinates of the gradient: ``"plain"``, ``"centred"`` or ``"standardised"``.
         positive

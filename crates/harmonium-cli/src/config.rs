@@ -23,6 +23,25 @@ pub(crate) struct Config {
     pub(crate) train: TrainParams,
     /// What the command does around the training.
     pub(crate) run: RunConfig,
+    /// The search for the other settings, if this is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) tune: Option<TuneConfig>,
+}
+
+/// A search for settings.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct TuneConfig {
+    /// Wall time for the whole command in seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) time_budget: Option<f64>,
+    /// Size of the search: estimated seconds on one thread. All that is tried follows from it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) work: Option<f64>,
+    /// Whether the number of hidden units is given.
+    pub(crate) keep_hidden: bool,
+    /// Whether their kind is given.
+    pub(crate) keep_kind: bool,
 }
 
 /// The data of a run.
@@ -73,9 +92,11 @@ impl Config {
     /// The configuration as TOML, with a comment at its top.
     pub(crate) fn text(&self) -> Result<String> {
         let toml = toml::to_string(self).map_err(|e| Failure::new(format!("config.toml: {e}")))?;
-        Ok(format!(
-            "# Everything this run depends on; `harmonium train --config` with this file repeats it.\n\n{toml}"
-        ))
+        let use_of_it = match self.tune {
+            Some(_) => "search depends on; `harmonium tune` with this directory resumes it",
+            None => "run depends on; `harmonium train --config` with this file repeats it",
+        };
+        Ok(format!("# Everything this {use_of_it}.\n\n{toml}"))
     }
 
     /// Refuses settings of training that are not those of the checkpoint: with others it would not be the same run. What only says

@@ -1,6 +1,7 @@
 //! Output: results go to standard output, everything else to standard error.
 
 use crate::error::{Failure, Result};
+use harmonium::tune::{Method, Record, Setting};
 use std::io::{ErrorKind, IsTerminal, Write};
 
 /// Writes a line of the result to standard output.
@@ -106,6 +107,30 @@ pub(crate) fn grouped(n: u64) -> String {
         out.push(c);
     }
     out
+}
+
+/// The settings of a trial: `48 hidden · L1 3e-4 · rate 0.1`.
+pub(crate) fn setting(s: &Setting) -> String {
+    let mut words = vec![format!("{} hidden", s.hidden)];
+    if s.hidden_kind != "binary" {
+        words[0] = format!("{} {}", words[0], s.hidden_kind);
+    }
+    let penalties = [("L1", s.l1), ("L2", s.l2)];
+    words.extend(penalties.iter().filter(|p| p.1 != 0.0).map(|(name, x)| format!("{name} {x:.0e}")));
+    words.push(format!("rate {:.3}", s.rate));
+    words.join(" · ")
+}
+
+/// The score of a stage with its error, or why there is none.
+pub(crate) fn score(record: &Record) -> String {
+    match (record.score, record.method) {
+        (Some(score), Some(Method::Exact)) => format!("{score:.3} (exact)"),
+        (Some(score), Some(Method::Annealed)) => {
+            format!("{score:.3} ± {:.3}", record.error.unwrap_or_default())
+        }
+        (Some(score), _) => format!("{score:.3} (substitute)"),
+        (None, _) => format!("failed: {}", record.failure.as_deref().unwrap_or_default()),
+    }
 }
 
 #[cfg(test)]

@@ -155,7 +155,7 @@ impl RunDirectory {
     }
 
     /// The files of a run besides its configuration.
-    fn files(&self) -> [PathBuf; 9] {
+    fn files(&self) -> [PathBuf; 11] {
         [
             self.model(),
             self.metrics(),
@@ -166,6 +166,8 @@ impl RunDirectory {
             self.report(),
             self.dir.join("data.csv"),
             self.dir.join("test.csv"),
+            self.dir.join("tune.jsonl"),
+            self.dir.join("best.toml"),
         ]
     }
 
@@ -179,7 +181,7 @@ impl RunDirectory {
                 _ => {}
             }
         }
-        for path in [self.checkpoints(), self.dir.join("figures")] {
+        for path in [self.checkpoints(), self.dir.join("figures"), self.dir.join("trials")] {
             match std::fs::remove_dir_all(&path) {
                 Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
                     return Err(Failure::io("remove", &path, &e));

@@ -50,6 +50,7 @@
 //! | [`partition`] | ln Z by sampling: AIS and reverse AIS, Bennett's acceptance ratio, RAISE |
 //! | [`evaluate`] | ln Z with a verdict, likelihood, diagnostics of chains, quality of samples |
 //! | [`train`] | settings, the training loop, optimisers, events and observers |
+//! | [`tune`] | the search for the settings of a run |
 //! | [`io`] | the model file |
 //!
 //! [`States`] hold configurations in their natural form (bits, codes or reals), [`Parameters`] are all numbers of
@@ -72,6 +73,7 @@ pub mod sample;
 mod states;
 pub mod tasks;
 pub mod train;
+pub mod tune;
 pub mod units;
 
 pub use archive::{Archive, Tensor};

@@ -13,6 +13,7 @@ pub(crate) mod sample;
 pub(crate) mod score;
 pub(crate) mod train;
 pub(crate) mod transform;
+pub(crate) mod tune;
 pub(crate) mod verify;
 
 use crate::args::Common;
@@ -30,6 +31,7 @@ use clap::{Parser, Subcommand};
   harmonium train digits              train a machine on the built-in digits, a minute or less
   harmonium data                      list the built-in data
   harmonium train table.csv -o run    train on a table of your own
+  harmonium tune table.csv            let ten minutes find the best settings
   harmonium report run                one HTML file with all figures of the run
 
 Data are named `digits`, `mnist:test`, `file.npz`, `file.npz:train`, `table.csv`, or `-` for standard input.
@@ -51,6 +53,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Train a machine on data, or continue a run
     Train(train::TrainArgs),
+    /// Search for the best settings within a time, and train with them
+    Tune(tune::TuneArgs),
     /// Draw samples from a model, unconditional or with some columns fixed
     Sample(sample::SampleArgs),
     /// Fill the missing entries of a table
@@ -89,6 +93,7 @@ pub(crate) fn run(cli: Cli) -> Result {
     pool.map_err(|e| Failure::new(format!("--threads {n}: {e}")))?;
     match cli.command {
         Command::Train(args) => args.run(common),
+        Command::Tune(args) => args.run(common),
         Command::Sample(args) => args.run(common),
         Command::Complete(args) => args.run(common),
         Command::Score(args) => args.run(common),

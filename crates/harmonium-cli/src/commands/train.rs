@@ -5,3 +5,4 @@ mod job;
 mod watch;
 
 pub(crate) use flags::TrainArgs;
+pub(super) use job::{Job, is_read_once, keep_input};

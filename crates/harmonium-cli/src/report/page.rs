@@ -7,6 +7,7 @@ use crate::model::Model;
 use crate::output::grouped;
 use crate::run::RunDirectory;
 use harmonium::Role;
+use harmonium::tune::Trials;
 use serde_json::Value;
 use std::fmt::Write;
 
@@ -26,6 +27,31 @@ figure{margin:0;max-width:100%}figcaption{color:var(--dim);font-size:13px}
 svg,img{max-width:100%;height:auto}img{image-rendering:pixelated;border-radius:4px}
 pre{background:color-mix(in srgb,var(--ink) 6%,transparent);padding:14px;border-radius:8px;overflow-x:auto;font-size:13px}
 code{font-size:.92em}";
+
+/// The trials of a search, the best one first.
+fn trials(out: &mut String, run: &RunDirectory) -> Result<()> {
+    if !run.dir.join("tune.jsonl").is_file() {
+        return Ok(());
+    }
+    let trials = Trials::read(&run.dir)?;
+    let _ = write!(
+        out,
+        "<h2>Trials</h2><p>The best stage of every trial, by the log-likelihood of held-out rows in nats. The error is that of \
+         ln Z.</p><table><tr><th>trial</th><th>settings</th><th>updates</th><th>log-likelihood</th></tr>"
+    );
+    for record in trials.ranking() {
+        let cells = [
+            record.trial.to_string(),
+            crate::output::setting(&record.setting),
+            crate::output::grouped(record.updates),
+            crate::output::score(record),
+        ];
+        let cells: String = cells.iter().map(|c| format!("<td>{}</td>", escape(c))).collect();
+        let _ = write!(out, "<tr>{cells}</tr>");
+    }
+    out.push_str("</table>");
+    Ok(())
+}
 
 /// The whole page.
 pub(crate) fn page(model: &Model, run: &RunDirectory, sections: &[Section]) -> Result<String> {
@@ -48,6 +74,7 @@ pub(crate) fn page(model: &Model, run: &RunDirectory, sections: &[Section]) -> R
     let _ = write!(out, "<p class=\"dim\">{}</p>", escape(&layers.join(" · ")));
     tiles(&mut out, model, &evaluation);
     verdict(&mut out, &evaluation);
+    trials(&mut out, run)?;
     for s in sections {
         let _ =
             write!(out, "<h2>{}</h2><p>{}</p><div class=\"figures\">", escape(s.title), prose(&s.words));

@@ -149,6 +149,12 @@ pub fn params(archive: &Archive) -> Result<TrainParams> {
     serde_json::from_slice(&json).map_err(|e| bad(e.to_string()))
 }
 
+/// The checkpoint of a run that goes on with other settings.
+pub(crate) fn with_params(mut archive: Archive, params: &TrainParams) -> Archive {
+    archive.put("params", text(params));
+    archive
+}
+
 /// A hash of all values and weights, to detect different data: each is mixed in by exclusive or, multiplication by the prime of FNV and
 /// a rotation.
 fn fingerprint<T: Real>(data: &Data<T>) -> u64 {

@@ -135,7 +135,7 @@ impl<T: Real> Data<T> {
     }
 
     /// The rows without missing entries, with their weights, if they are enough to score a model.
-    pub(super) fn without_gaps(&self) -> Option<Cow<'_, Self>> {
+    pub(crate) fn without_gaps(&self) -> Option<Cow<'_, Self>> {
         if !self.is_missing() {
             return Some(Cow::Borrowed(self));
         }

@@ -4,7 +4,7 @@ use super::init::has_only_bits;
 use super::{Data, Evaluated, Trainer};
 use crate::estimate::Estimator;
 use crate::exact::Exact;
-use crate::partition::{Base, Schedule, ais, silent};
+use crate::partition::{Base, LogZ, Schedule, ais, silent};
 use crate::sample::purpose;
 use crate::{Batch, Bits, Key, Machine, Real, Result, Role, States};
 use harmonium_kernels::Stream;
@@ -55,7 +55,7 @@ const UNITS: usize = 4;
 
 /// A fixed selection of at most `n` rows: one, at an irregular place, of each of as many stretches of equal length. Rows in
 /// an order are covered evenly, and rows that alternate are not sampled in step with them.
-pub(super) fn sample_rows<T: Real>(data: &Data<T>, n: usize) -> Data<T> {
+pub(crate) fn sample_rows<T: Real>(data: &Data<T>, n: usize) -> Data<T> {
     let rows = data.positive_weight_rows();
     let step = rows.len().div_ceil(n.max(1)).max(1);
     // Multiples of the golden ratio, modulo 2^64: their upper halves are spread evenly.
@@ -93,7 +93,10 @@ impl<'a, T: Real> Scored<'a, T> {
 
     /// ln Z by an annealing from the marginals of the data for which it is asked first.
     fn annealed_log_z(&self, data: &Data<T>, seed: u64) -> Option<f64> {
-        *self.annealed.get_or_init(|| annealed_log_z(self.machine, data, seed).ok())
+        let effort = (CHAINS, STEPS);
+        *self
+            .annealed
+            .get_or_init(|| annealed_log_z(self.machine, data, effort, seed).ok().map(|z| z.value))
     }
 }
 
@@ -222,23 +225,28 @@ pub(super) fn annealed_likelihood<T: Real>(
     free_energy: &[f64],
     seed: u64,
 ) -> Option<f64> {
-    let z = annealed_log_z(machine, data, seed).ok()?;
-    Some(likelihood_with(z, data, free_energy))
+    let z = annealed_log_z(machine, data, (CHAINS, STEPS), seed).ok()?;
+    Some(likelihood_with(z.value, data, free_energy))
 }
 
 /// Mean log-likelihood of rows from their free energies and ln Z.
-fn likelihood_with<T: Real>(log_z: f64, data: &Data<T>, free_energy: &[f64]) -> f64 {
+pub(crate) fn likelihood_with<T: Real>(log_z: f64, data: &Data<T>, free_energy: &[f64]) -> f64 {
     data.mean_offset() - mean(free_energy, data.wts()) - log_z
 }
 
-/// ln Z by a short annealing from the marginals of the data.
-fn annealed_log_z<T: Real>(machine: &Machine<T>, data: &Data<T>, seed: u64) -> Result<f64> {
+/// ln Z by an annealing of so many chains and steps from the marginals of the data.
+pub(crate) fn annealed_log_z<T: Real>(
+    machine: &Machine<T>,
+    data: &Data<T>,
+    (chains, steps): (usize, usize),
+    seed: u64,
+) -> Result<LogZ> {
     let decoupled = machine.decoupled(|_| true);
     let (machine, shift) = decoupled.as_ref().map_or((machine, 0.0), |d| (&d.machine, d.log_z_shift()));
     let states = decoupled.as_ref().map(|d| d.states(data.states()));
     let base = Base::of_data(machine, states.as_ref().unwrap_or(data.states()))?;
-    let z = ais(machine, &base, &Schedule::uniform(STEPS), CHAINS, seed, &mut silent)?;
-    Ok(z.value + shift)
+    let z = ais(machine, &base, &Schedule::uniform(steps), chains, seed, &mut silent)?;
+    Ok(LogZ { value: z.value + shift, ..z })
 }
 
 /// Mean ln p of the known entries of each row, where ln Z and the sums over missing entries are cheap.

@@ -283,6 +283,6 @@ pub(super) fn is_blank<T: Real>(machine: &Machine<T>) -> bool {
 }
 
 /// Whether all visible units are two-valued, which bounds the gradient.
-pub(super) fn has_only_bits<T: Real>(machine: &Machine<T>) -> bool {
+pub(crate) fn has_only_bits<T: Real>(machine: &Machine<T>) -> bool {
     machine.with_role(Role::Visible).all(|l| machine.layer(l).kind().form() == Form::Bits)
 }

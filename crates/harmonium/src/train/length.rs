@@ -261,7 +261,7 @@ impl<T: Real> Observer<T> for Curve<'_> {
 }
 
 /// The numbers below `n` in an order that depends on the seed alone.
-fn shuffled(n: usize, seed: u64) -> Vec<usize> {
+pub(crate) fn shuffled(n: usize, seed: u64) -> Vec<usize> {
     let key = |r: usize| {
         // The finaliser of SplitMix64: a random order of the rows.
         let x = (r as u64 ^ seed.rotate_left(32)).wrapping_add(0x9e37_79b9_7f4a_7c15);

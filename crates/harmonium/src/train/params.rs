@@ -176,8 +176,17 @@ pub enum Schedule {
         #[serde(default = "halved")]
         half: f64,
     },
+    /// $\min\big(1, (1-t)/(1-t_0)\big)$: a run of which only the last part is to be repeated can be made longer before it.
+    Plateau {
+        /// t₀, from which on the rate falls.
+        #[serde(default = "plateau")]
+        until: f64,
+    },
 }
 
+fn plateau() -> f64 {
+    0.7
+}
 fn last_rate() -> f64 {
     0.01
 }
@@ -194,6 +203,7 @@ impl Schedule {
             Self::Exponential { end } => end.powf(t),
             Self::Cosine => 0.5 * (1.0 + (std::f64::consts::PI * t).cos()),
             Self::Inverse { half } => 1.0 / (1.0 + t / half),
+            Self::Plateau { until } => ((1.0 - t) / (1.0 - until)).min(1.0),
         }
     }
 }
@@ -277,7 +287,7 @@ mod tests {
         for name in ["sgd", "momentum", "nesterov", "adam", "cosine"] {
             named::<Optimiser>(name);
         }
-        for name in ["constant", "linear", "exponential", "cosine", "inverse"] {
+        for name in ["constant", "linear", "exponential", "cosine", "inverse", "plateau"] {
             named::<Schedule>(name);
         }
         for name in ["keep", "data", "low_rank"] {

@@ -162,6 +162,7 @@ impl TrainParams {
         match self.schedule {
             Some(Schedule::Exponential { end }) => positive("schedule.end", Some(end))?,
             Some(Schedule::Inverse { half }) => positive("schedule.half", Some(half))?,
+            Some(Schedule::Plateau { until }) => part("schedule.until", until)?,
             _ => {}
         }
         if let Some(Init::Data { std } | Init::LowRank { std, .. }) = self.init

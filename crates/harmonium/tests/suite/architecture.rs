@@ -40,6 +40,7 @@ const MODULES: [(&str, &[&str]); 15] = [
             "evaluate",
         ],
     ),
+    ("tune", &["units", "machine", "archive", "estimate", "train", "partition", "evaluate", "tasks"]),
     ("io", &["container", "units", "machine", "archive", "train"]),
 ];
 

@@ -27,3 +27,4 @@ mod train_deep;
 mod train_exact;
 mod train_forms;
 mod train_safety;
+mod tune;

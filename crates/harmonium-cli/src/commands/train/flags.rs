@@ -118,7 +118,7 @@ impl TrainArgs {
             return Job::resume(run, common)?.run(common);
         }
         let base = match &self.config {
-            Some(path) => Config::read(path)?,
+            Some(path) => Config { tune: None, ..Config::read(path)? },
             None => Config::default(),
         };
         let output = self.output.take();

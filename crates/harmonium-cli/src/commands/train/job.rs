@@ -31,14 +31,14 @@ const PATIENCE: f64 = 2.0;
 const KEEP: usize = 20;
 
 /// A training job, ready to run.
-pub(super) struct Job {
-    config: Config,
-    run: RunDirectory,
+pub(in crate::commands) struct Job {
+    pub(in crate::commands) config: Config,
+    pub(in crate::commands) run: RunDirectory,
     /// The data; the entries of the training rows are in `data` only.
-    set: Dataset,
-    data: Data,
-    machine: Machine,
-    layout: Layout,
+    pub(in crate::commands) set: Dataset,
+    pub(in crate::commands) data: Data,
+    pub(in crate::commands) machine: Machine,
+    pub(in crate::commands) layout: Layout,
     /// Independent columns with the marginals of the training rows; none for discriminative training, which
     /// does not model the rows.
     floor: Option<Floor>,
@@ -51,6 +51,8 @@ pub(super) struct Job {
 
 /// What a run starts from.
 enum Start {
+    /// Nothing: the settings are to be found.
+    Search,
     Plan(Box<TrainPlan>),
     Checkpoint(Archive),
 }
@@ -90,6 +92,13 @@ impl Job {
     pub(super) fn resume(run: RunDirectory, _: &Common) -> Result<Self> {
         let lock = run.lock()?;
         let mut config = Config::read(&run.config())?;
+        if config.tune.is_some() {
+            let dir = run.dir.display();
+            return Err(Failure::usage(format!(
+                "{dir}: this is a search, which `harmonium tune {dir}` resumes; \
+                 `harmonium train --config {dir}/best.toml -o NEW` trains with the settings it found"
+            )));
+        }
         let mut set = config.load()?;
         let (machine, layout) = machine_for(&mut config.machine, &set.train)?;
         let data = layout.take_data(&machine, &mut set.train)?;
@@ -106,15 +115,34 @@ impl Job {
         Ok(Self { config, run, set, data, machine, layout, floor, left_out: None, start, _lock: lock })
     }
 
-    /// Trains, evaluates and reports.
-    pub(super) fn run(self, common: &Common) -> Result {
-        let start = Instant::now();
-        let data = &self.data;
+    /// The data and the blank machine of a search for settings.
+    pub(in crate::commands) fn search(
+        config: Config,
+        run: RunDirectory,
+        set: Dataset,
+        data: Data,
+        (machine, layout): (Machine, Layout),
+        lock: Lock,
+    ) -> Result<Self> {
+        let floor = floor(&config, &machine, &data)?;
+        let (start, left_out) = (Start::Search, None);
+        Ok(Self { config, run, set, data, machine, layout, floor, left_out, start, _lock: lock })
+    }
+
+    /// The validation rows that the machine gives a probability.
+    pub(in crate::commands) fn valid(&self) -> Result<Option<Data>> {
         let valid = |t: &Table| -> Result<Data> {
             let (possible, _) = possible_rows(&self.machine, &self.layout, t)?;
             Ok(self.layout.data(&self.machine, &possible)?)
         };
-        let valid = self.set.valid.as_ref().map(valid).transpose()?;
+        self.set.valid.as_ref().map(valid).transpose()
+    }
+
+    /// Trains, evaluates and reports.
+    pub(super) fn run(self, common: &Common) -> Result {
+        let start = Instant::now();
+        let data = &self.data;
+        let valid = self.valid()?;
         let stop = Stop::listen()?;
         let mut trainer = match &self.start {
             Start::Checkpoint(archive) => {
@@ -126,6 +154,7 @@ impl Job {
                 }
             }
             Start::Plan(plan) => self.start(plan, data, &stop, common)?,
+            Start::Search => return Err(Failure::new("a search has no run of its own".to_owned())),
         };
         if let Some(valid) = &valid {
             trainer = trainer.with_valid(valid)?;
@@ -263,7 +292,7 @@ impl Job {
         }
     }
 
-    fn provenance(&self) -> Provenance {
+    pub(in crate::commands) fn provenance(&self) -> Provenance {
         let floor = self.floor.as_ref().and_then(|f| serde_json::to_string(f).ok());
         let details = [
             ("schema", Some(schema_to_json(&self.layout.schema))),
@@ -298,27 +327,9 @@ impl Job {
             let event = Event::Evaluating { update, progress };
             lost = metrics.on_event(&event, trainer).err().or(lost.take());
         };
-        let effort = Effort::after_training();
-        let (name, rows) = match &self.set.test {
-            Some(test) => ("test", TableStates::new(&machine, &self.layout, test, self.floor.as_ref())),
-            None => ("training", Ok(TableStates::of_data(&machine, &self.data, self.floor.as_ref()))),
-        };
-        let evaluation = rows.and_then(|rows| rows.evaluate(name, &effort, common, &mut heard));
+        let evaluation = self.evaluate(&machine, &Effort::after_training(), common, &mut heard);
         lost.map_or(Ok(()), Err)?;
-        // The model has been written, whether or not its likelihood can be computed.
-        let evaluation = match evaluation {
-            Ok(evaluation) => {
-                run::write(&self.run.evaluation(), true, evaluation.json().to_string().as_bytes())?;
-                self.run.note(&format!("{}", evaluation.json()))?;
-                Some(evaluation)
-            }
-            Err(Failure::Failed(why)) => {
-                self.run.note(&format!("no likelihood: {why}"))?;
-                say!("no likelihood: {why}");
-                None
-            }
-            Err(other) => return Err(other),
-        };
+        let evaluation = evaluation?;
         let images = self.draw(&machine, common)?;
         if common.json {
             put!("{}", self.summary(trainer, reason, trained, evaluation.as_ref()))?;
@@ -326,6 +337,34 @@ impl Job {
             self.tell(evaluation.as_ref(), images.as_deref())?;
         }
         self.failure(trainer, reason, evaluation.as_ref())
+    }
+
+    /// The likelihood of the test rows, or else of the training rows, also into the run. The model has been written, whether or
+    /// not its likelihood can be computed.
+    pub(in crate::commands) fn evaluate(
+        &self,
+        machine: &Machine,
+        effort: &Effort,
+        common: &Common,
+        heard: &mut dyn FnMut(harmonium::partition::Progress),
+    ) -> Result<Option<Evaluation>> {
+        let (name, rows) = match &self.set.test {
+            Some(test) => ("test", TableStates::new(machine, &self.layout, test, self.floor.as_ref())),
+            None => ("training", Ok(TableStates::of_data(machine, &self.data, self.floor.as_ref()))),
+        };
+        match rows.and_then(|rows| rows.evaluate(name, effort, common, heard)) {
+            Ok(evaluation) => {
+                run::write(&self.run.evaluation(), true, evaluation.json().to_string().as_bytes())?;
+                self.run.note(&format!("{}", evaluation.json()))?;
+                Ok(Some(evaluation))
+            }
+            Err(Failure::Failed(why)) => {
+                self.run.note(&format!("no likelihood: {why}"))?;
+                say!("no likelihood: {why}");
+                Ok(None)
+            }
+            Err(other) => Err(other),
+        }
     }
 
     /// The failure of a run whose model has been written: training gave up, or the model is no distribution, diverged or is worse
@@ -352,7 +391,11 @@ impl Job {
     }
 
     /// Samples as a picture file, and their images.
-    fn draw(&self, machine: &Machine, common: &Common) -> Result<Option<Vec<picture::Picture>>> {
+    pub(in crate::commands) fn draw(
+        &self,
+        machine: &Machine,
+        common: &Common,
+    ) -> Result<Option<Vec<picture::Picture>>> {
         if self.layout.shape().is_none() {
             return Ok(None);
         }
@@ -385,7 +428,11 @@ impl Job {
     }
 
     /// The final summary: likelihood and verdict, samples, files written, commands to try next.
-    fn tell(&self, evaluation: Option<&Evaluation>, images: Option<&[picture::Picture]>) -> Result {
+    pub(in crate::commands) fn tell(
+        &self,
+        evaluation: Option<&Evaluation>,
+        images: Option<&[picture::Picture]>,
+    ) -> Result {
         put!("")?;
         for line in evaluation.map(Evaluation::words).unwrap_or_default() {
             put!("{line}")?;
@@ -413,7 +460,11 @@ impl Job {
         if images.is_some() {
             put!("samples  {}", self.run.samples().display())?;
         }
-        put!("run      {dir} (config.toml, metrics.jsonl, checkpoints/, evaluation.json, log.txt)")?;
+        let parts = match self.config.tune {
+            Some(_) => "config.toml, tune.jsonl, trials/, best.toml, evaluation.json, log.txt",
+            None => "config.toml, metrics.jsonl, checkpoints/, evaluation.json, log.txt",
+        };
+        put!("run      {dir} ({parts})")?;
         put!("\ntry next:")?;
         let (dir, data) = (dir.to_string(), self.config.data.name.as_deref().unwrap_or("DATA"));
         put!("  {}", command(&["sample", &dir, "-n", "5"]))?;
@@ -431,13 +482,18 @@ fn floor(config: &Config, machine: &Machine, data: &Data) -> Result<Option<Floor
 }
 
 /// Whether data of this name can be read only once: standard input, or a pipe.
-fn is_read_once(name: &str) -> bool {
+pub(in crate::commands) fn is_read_once(name: &str) -> bool {
     let path = Path::new(name);
     name == "-" || path.exists() && !path.is_file() && !path.is_dir()
 }
 
 /// Saves a copy of the data read from standard input or a pipe.
-fn keep_input(config: &mut Config, train: &Table, test: Option<&Table>, run: &RunDirectory) -> Result {
+pub(in crate::commands) fn keep_input(
+    config: &mut Config,
+    train: &Table,
+    test: Option<&Table>,
+    run: &RunDirectory,
+) -> Result {
     let path = run.dir.join("data.csv");
     harmonium_data::write_csv(&path, train)?;
     config.data.split = Some("0".into());

@@ -1,0 +1,230 @@
+//! A search: prepares the data, searches, evaluates the winner on the test rows once, and reports.
+
+use super::watch::Reporter;
+use crate::args::Common;
+use crate::commands::train::{Job, is_read_once, keep_input};
+use crate::config::{Config, TuneConfig};
+use crate::error::{Failure, Result};
+use crate::evaluation::{Effort, Evaluation};
+use crate::output::{command, duration, grouped, put, say, score, setting};
+use crate::run::{self, RunDirectory};
+use crate::signals::Stop;
+use harmonium::train::{Data, Regulariser, StopReason};
+use harmonium::tune::{Division, Record, Search, Stage, Trials, TuneParams, Tuned, hold_out};
+use harmonium_table::machine_for;
+use serde_json::{Value, json};
+use std::time::Instant;
+
+/// Seconds of the evaluation after an interruption.
+const HURRY: f64 = 10.0;
+
+/// A new search.
+pub(super) fn start(mut config: Config, run: RunDirectory, common: &Common) -> Result {
+    let clock = Instant::now();
+    let mut set = config.load()?;
+    let (machine, layout) = machine_for(&mut config.machine, &set.train)?;
+    let input = config.data.name.as_deref().is_some_and(is_read_once).then(|| set.train.clone());
+    let data = layout.take_data(&machine, &mut set.train)?;
+    // Settings are validated before anything is written.
+    config.train.plan(&machine, &data)?;
+    run.not_an_input(&[&config.data.name, &config.data.test, &config.data.valid])?;
+    let lock = run.create(common.force)?;
+    if let Some(train) = input {
+        keep_input(&mut config, &train, set.test.as_ref(), &run)?;
+    }
+    let tune = config.tune.get_or_insert_default();
+    if let (None, Some(time)) = (tune.work, tune.time_budget) {
+        tune.work = Some(Division::of(time).work(&machine, &data, &config.train)?);
+    }
+    run::write(&run.config(), true, config.text()?.as_bytes())?;
+    search(Job::search(config, run, set, data, (machine, layout), lock)?, clock, common)
+}
+
+/// A search that was stopped.
+pub(super) fn resume(run: RunDirectory, common: &Common) -> Result {
+    let clock = Instant::now();
+    let lock = run.lock()?;
+    let mut config = Config::read(&run.config())?;
+    if config.tune.as_ref().and_then(|t| t.work).is_none() {
+        return Err(Failure::usage(format!(
+            "{0}: this is a run of `train`, not a search; continue it with `harmonium train {0}`",
+            run.dir.display()
+        )));
+    }
+    let mut set = config.load()?;
+    let (machine, layout) = machine_for(&mut config.machine, &set.train)?;
+    let data = layout.take_data(&machine, &mut set.train)?;
+    search(Job::search(config, run, set, data, (machine, layout), lock)?, clock, common)
+}
+
+fn search(job: Job, clock: Instant, common: &Common) -> Result {
+    let tune = job.config.tune.clone().unwrap_or_default();
+    let time = tune.time_budget.map(Division::of);
+    let seed = job.config.train.seed.unwrap_or(0);
+    let (train, valid) = match job.valid()? {
+        Some(valid) => (None, valid),
+        None => {
+            let (train, valid) = hold_out(&job.data, seed);
+            (Some(train), valid)
+        }
+    };
+    let train: &Data = train.as_ref().unwrap_or(&job.data);
+    let params = TuneParams {
+        work: tune.work.unwrap_or_default(),
+        keep_hidden: tune.keep_hidden,
+        keep_kind: tune.keep_kind,
+        train: job.config.train.clone(),
+    };
+    if !common.quiet {
+        introduce(&job, train, &valid, &tune);
+    }
+    let mut trials = Trials::open(&job.run.dir)?;
+    let provenance = job.provenance();
+    let mut reporter = Reporter {
+        run: &job.run,
+        provenance: &provenance,
+        stop: Stop::listen()?,
+        start: clock,
+        deadline: time.map(|t| t.deadline()),
+        common,
+    };
+    let search = Search::new(&job.machine, train, &valid, &params, &mut trials)?;
+    let tuned = search.run(&mut reporter)?;
+    tuned.machine.save(job.run.model(), &provenance)?;
+    if let Some(record) = &tuned.record {
+        write_results(&job, record, &trials)?;
+    }
+    let searched = clock.elapsed().as_secs_f64();
+    // Only the likelihood of the result looks at the test rows.
+    let effort = match tuned.reason {
+        StopReason::Interrupted => Effort::new(Some(HURRY)),
+        _ => time.map_or_else(Effort::after_training, |t| Effort::new(Some(t.evaluation()))),
+    };
+    if !common.quiet && !common.json {
+        table(&trials, &tuned)?;
+        say!("searched for {}: {}", duration(searched), tuned.reason);
+    }
+    let found = job.evaluate(&tuned.machine, &effort, common, &mut |_| {})?;
+    conclude(&job, &tuned, &trials, found.as_ref(), searched, common)?;
+    if tuned.reason == StopReason::Interrupted {
+        if !common.quiet {
+            say!("resume with: {}", command(&["tune", &job.run.dir.display().to_string()]));
+        }
+        return Err(Failure::Interrupted);
+    }
+    match found.map(|e| e.verdict()).filter(|v| v.condemns_model()) {
+        Some(verdict) => Err(Failure::new(format!("the model is not to be used: {verdict}"))),
+        None => Ok(()),
+    }
+}
+
+fn introduce(job: &Job, train: &Data, valid: &Data, tune: &TuneConfig) {
+    let name = job.config.data.name.as_deref().unwrap_or("data");
+    let rows = |n: usize| grouped(n as u64);
+    let test = job.set.test.as_ref().map_or(String::new(), |t| format!(", {} held out", rows(t.rows())));
+    say!(
+        "{name}: {} rows to train, {} to compare models{test}, {} columns",
+        rows(train.rows()),
+        rows(valid.rows()),
+        job.set.train.cols()
+    );
+    let work = duration(tune.work.unwrap_or_default());
+    match tune.time_budget {
+        Some(time) => say!("search: {} in all; about {work} of work for one thread", duration(time)),
+        None => say!("search: about {work} of work for one thread"),
+    }
+}
+
+/// The learning curve of the winner as metrics of a run, and its settings as a configuration of `train`.
+fn write_results(job: &Job, winner: &Record, trials: &Trials) -> Result {
+    let mut line: Vec<&Record> = Vec::new();
+    let mut place = Some((winner.trial, winner.stage));
+    while let Some((trial, last)) = place {
+        let own = trials.records().iter().filter(|r| r.trial == trial && r.stage <= last);
+        let own: Vec<_> = own.collect();
+        line.extend(own.iter().rev());
+        place = own.first().and_then(|r| r.origin).map(|o| (o.trial, o.stage));
+    }
+    let mut seconds = 0.0;
+    let lines = line.iter().rev().filter_map(|r| {
+        seconds += r.seconds;
+        let score = r.score?;
+        let event = json!({"event": "evaluated", "update": r.updates, "valid_log_likelihood": score,
+                           "score": score, "trial": r.trial, "seconds": seconds});
+        Some(format!("{event}\n"))
+    });
+    let text: String = lines.collect();
+    run::write(&job.run.metrics(), true, text.as_bytes())?;
+    let mut best = Config { tune: None, ..job.config.clone() };
+    let s = &winner.setting;
+    if best.machine.hidden.as_ref().is_some_and(|h| h.len() == 1) {
+        best.machine.hidden = Some(vec![s.hidden]);
+        best.machine.hidden_kind = Some(s.hidden_kind.clone());
+    }
+    best.train.rate = Some(s.rate);
+    best.train.updates = Some(winner.updates);
+    best.train.regulariser =
+        Some(Regulariser { l1: s.l1, l2: s.l2, ..best.train.regulariser.unwrap_or_default() });
+    run::write(&job.run.dir.join("best.toml"), true, best.text()?.as_bytes())
+}
+
+/// What was tried, the best first.
+fn table(trials: &Trials, tuned: &Tuned<f32>) -> Result {
+    put!("\ntried, by the log-likelihood of held-out rows (nats per row; the error is that of ln Z):")?;
+    let winner = tuned.record.as_ref().map(|r| r.trial);
+    for r in trials.ranking() {
+        let mark = if winner == Some(r.trial) { "→" } else { " " };
+        let from = r.origin.map_or(String::new(), |o| format!(" · from trial {}", o.trial));
+        let stage = match r.stage {
+            Stage::Last => "finished".to_owned(),
+            stage => format!("stage {stage}"),
+        };
+        let updates = grouped(r.updates);
+        put!(
+            "{mark} {:<22} trial {:<2} {} · {updates} updates · {stage}{from}",
+            score(r),
+            r.trial,
+            setting(&r.setting)
+        )?;
+    }
+    for f in &tuned.finalists {
+        put!(
+            "  trial {:<2} evaluated from both sides: {:.3}, {:.3} to {:.3}, {}",
+            f.trial,
+            f.mean,
+            f.interval.lower,
+            f.interval.upper,
+            f.verdict
+        )?;
+    }
+    Ok(())
+}
+
+fn conclude(
+    job: &Job,
+    tuned: &Tuned<f32>,
+    trials: &Trials,
+    found: Option<&Evaluation>,
+    searched: f64,
+    common: &Common,
+) -> Result {
+    let images = job.draw(&tuned.machine, common)?;
+    if common.json {
+        let json: Value = json!({
+            "run": job.run.dir,
+            "model": job.run.model(),
+            "winner": tuned.record,
+            "trials": trials.records(),
+            "finalists": tuned.finalists,
+            "stop": tuned.reason.name(),
+            "reason": tuned.reason.to_string(),
+            "seconds": searched,
+            "evaluation": found.map(Evaluation::json),
+        });
+        put!("{json}")
+    } else if common.quiet {
+        Ok(())
+    } else {
+        job.tell(found, images.as_deref())
+    }
+}
