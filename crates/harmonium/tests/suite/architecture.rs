@@ -12,7 +12,7 @@ use std::path::Path;
 const GROUND: [&str; 3] = ["kernels", "error", "states"];
 
 /// Each module with the modules that it may use besides itself and those of `GROUND`.
-const MODULES: [(&str, &[&str]); 15] = [
+const MODULES: [(&str, &[&str]); 16] = [
     ("error", &[]),
     ("states", &[]),
     ("memory", &[]),
