@@ -17,7 +17,7 @@ Overview:
 - :func:`Binary`, :func:`Spin`, :func:`Potts`, :func:`Gaussian`, :func:`ReLU`, :func:`DReLU`, :func:`Binomial`,
   :func:`Poisson`, :func:`NegativeBinomial` and :func:`Ordinal` are the kinds of units;
 - :func:`read` and :func:`table` read files and frames as typed columns;
-- :class:`Run`, :class:`LogZ`, :class:`LogLikelihood`, :class:`Diagnosis` and :class:`Trace` are results;
+- :class:`Run` (with :class:`LeftOut`), :class:`LogZ`, :class:`LogLikelihood`, :class:`Diagnosis` and :class:`Trace` are results;
 - :mod:`harmonium.plot` draws, with matplotlib; :meth:`Trace.to_arviz` converts chains for ArviZ;
 - :func:`set_threads` sets the number of threads.
 
@@ -31,7 +31,7 @@ from ._fit import build, train
 from ._machine import Machine
 from ._custom import EstimatorContext
 from ._parts import LayerInfo
-from ._results import Checkpoint, Diagnosis, LogLikelihood, LogZ, Run
+from ._results import Checkpoint, Diagnosis, LeftOut, LogLikelihood, LogZ, Run
 from ._table import Column, Dataset, Schema, Table, read, table
 from ._threads import get_threads, set_threads
 from ._trace import Trace
@@ -64,6 +64,7 @@ __all__ = [
     "Gaussian",
     "Layer",
     "LayerInfo",
+    "LeftOut",
     "LogLikelihood",
     "LogZ",
     "Machine",

@@ -37,6 +37,14 @@ def test_exact_training_reaches_the_entropy_of_the_data():
     assert rbm.log_likelihood(x).mean == pytest.approx((p * np.log(p)).sum(), abs=0.02)
 
 
+def test_left_out_rows_speak_where_the_length_is_searched(stripes):
+    run = hm.Machine.rbm(6, 3).train(stripes, seed=1)
+    # Independent units have about -6 ln 2 = -4.16, the two patterns with their noise -2.6.
+    assert -3.2 < run.left_out.log_likelihood < -2.2 and run.left_out.gain > 1
+    assert 0 < run.left_out.std_err < 0.5
+    assert hm.Machine.rbm(6, 3).train(stripes, updates=5).left_out is None
+
+
 def test_every_setting_arrives(stripes):
     run = hm.Machine.rbm(6, 3).train(
         stripes,
