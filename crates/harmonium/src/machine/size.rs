@@ -94,7 +94,7 @@ mod tests {
         assert!(counts.unwrap_err().to_string().contains("binomial:1000000000"));
         let text =
             rbm((Kind::Binary, 1_000_000), (Kind::Binary, 1_000_000_000)).unwrap_err().to_string();
-        assert!(text.contains("4000000 GB"), "{text}");
+        assert!(text.contains("4000004 GB"), "{text}");
     }
 
     #[test]
