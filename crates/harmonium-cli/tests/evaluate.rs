@@ -123,7 +123,7 @@ fn commands_take_a_kept_model() {
     place.fails(
         "inspect loose.safetensors",
         1,
-        &["loose.safetensors: this is a checkpoint", "name it there"],
+        &["loose.safetensors: this is a checkpoint", "name the run directory"],
     );
 }
 
