@@ -41,8 +41,12 @@ impl Link<'_> {
     ) -> Option<R> {
         let (answer, result) = mpsc::channel();
         let call = move |py: Python<'_>| f(py).map(|r| drop(answer.send(r)));
-        self.calls.send(Box::new(call)).ok()?;
-        result.recv().ok()
+        let answered = self.calls.send(Box::new(call)).ok().and_then(|()| result.recv().ok());
+        if answered.is_none() {
+            // The waiting thread will say so too, but perhaps only after this one has looked.
+            self.stop.store(true, Ordering::Relaxed);
+        }
+        answered
     }
 }
 
