@@ -2,7 +2,8 @@
 
 mod flags;
 mod job;
+mod prepared;
 mod watch;
 
 pub(crate) use flags::TrainArgs;
-pub(super) use job::{Job, is_read_once, keep_input};
+pub(super) use prepared::{Prepared, is_read_once, keep_input};

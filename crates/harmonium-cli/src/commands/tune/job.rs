@@ -2,7 +2,7 @@
 
 use super::watch::Reporter;
 use crate::args::Common;
-use crate::commands::train::{Job, is_read_once, keep_input};
+use crate::commands::train::{Prepared, is_read_once, keep_input};
 use crate::config::{Config, TuneConfig};
 use crate::error::{Failure, Result};
 use crate::evaluation::{Effort, Evaluation};
@@ -37,7 +37,7 @@ pub(super) fn start(mut config: Config, run: RunDirectory, common: &Common) -> R
         tune.work = Some(Division::of(time).work(&machine, &data, &config.train)?);
     }
     run::write(&run.config(), true, config.text()?.as_bytes())?;
-    search(Job::search(config, run, set, data, (machine, layout), lock)?, clock, common)
+    search(Prepared::new(config, run, lock, set, data, (machine, layout))?, clock, common)
 }
 
 /// A search that was stopped.
@@ -47,52 +47,53 @@ pub(super) fn resume(run: RunDirectory, common: &Common) -> Result {
     let mut config = Config::read(&run.config())?;
     if config.tune.as_ref().and_then(|t| t.work).is_none() {
         return Err(Failure::usage(format!(
-            "{0}: this is a run of `train`, not a search; continue it with `harmonium train {0}`",
-            run.dir.display()
+            "{}: this is a run of `train`, not a search; continue it with `{}`",
+            run.dir.display(),
+            command(&["train", &run.dir.display().to_string()])
         )));
     }
     let mut set = config.load()?;
     let (machine, layout) = machine_for(&mut config.machine, &set.train)?;
     let data = layout.take_data(&machine, &mut set.train)?;
-    search(Job::search(config, run, set, data, (machine, layout), lock)?, clock, common)
+    search(Prepared::new(config, run, lock, set, data, (machine, layout))?, clock, common)
 }
 
-fn search(job: Job, clock: Instant, common: &Common) -> Result {
-    let tune = job.config.tune.clone().unwrap_or_default();
+fn search(prepared: Prepared, clock: Instant, common: &Common) -> Result {
+    let tune = prepared.config.tune.clone().unwrap_or_default();
     let time = tune.time_budget.map(Division::of);
-    let seed = job.config.train.seed.unwrap_or(0);
-    let (train, valid) = match job.valid()? {
+    let seed = prepared.config.train.seed.unwrap_or(0);
+    let (train, valid) = match prepared.valid()? {
         Some(valid) => (None, valid),
         None => {
-            let (train, valid) = hold_out(&job.data, seed);
+            let (train, valid) = hold_out(&prepared.data, seed);
             (Some(train), valid)
         }
     };
-    let train: &Data = train.as_ref().unwrap_or(&job.data);
+    let train: &Data = train.as_ref().unwrap_or(&prepared.data);
     let params = TuneParams {
         work: tune.work.unwrap_or_default(),
         keep_hidden: tune.keep_hidden,
         keep_kind: tune.keep_kind,
-        train: job.config.train.clone(),
+        train: prepared.config.train.clone(),
     };
     if !common.quiet {
-        introduce(&job, train, &valid, &tune);
+        introduce(&prepared, train, &valid, &tune);
     }
-    let mut trials = Trials::open(&job.run.dir)?;
-    let provenance = job.provenance();
+    let mut trials = Trials::open(&prepared.run.dir)?;
+    let provenance = prepared.provenance();
     let mut reporter = Reporter {
-        run: &job.run,
+        run: &prepared.run,
         provenance: &provenance,
         stop: Stop::listen()?,
         start: clock,
         deadline: time.map(|t| t.deadline()),
         common,
     };
-    let search = Search::new(&job.machine, train, &valid, &params, &mut trials)?;
+    let search = Search::new(&prepared.machine, train, &valid, &params, &mut trials)?;
     let tuned = search.run(&mut reporter)?;
-    tuned.machine.save(job.run.model(), &provenance)?;
+    tuned.machine.save(prepared.run.model(), &provenance)?;
     if let Some(record) = &tuned.record {
-        write_results(&job, record, &trials)?;
+        write_results(&prepared, record, &trials)?;
     }
     let searched = clock.elapsed().as_secs_f64();
     // Only the likelihood of the result looks at the test rows.
@@ -104,11 +105,11 @@ fn search(job: Job, clock: Instant, common: &Common) -> Result {
         table(&trials, &tuned)?;
         say!("searched for {}: {}", duration(searched), tuned.reason);
     }
-    let found = job.evaluate(&tuned.machine, &effort, common, &mut |_| {})?;
-    conclude(&job, &tuned, &trials, found.as_ref(), searched, common)?;
+    let found = prepared.evaluate(&tuned.machine, &effort, common, &mut |_| {})?;
+    conclude(&prepared, &tuned, &trials, found.as_ref(), searched, common)?;
     if tuned.reason == StopReason::Interrupted {
         if !common.quiet {
-            say!("resume with: {}", command(&["tune", &job.run.dir.display().to_string()]));
+            say!("resume with: {}", command(&["tune", &prepared.run.dir.display().to_string()]));
         }
         return Err(Failure::Interrupted);
     }
@@ -118,15 +119,16 @@ fn search(job: Job, clock: Instant, common: &Common) -> Result {
     }
 }
 
-fn introduce(job: &Job, train: &Data, valid: &Data, tune: &TuneConfig) {
-    let name = job.config.data.name.as_deref().unwrap_or("data");
+fn introduce(prepared: &Prepared, train: &Data, valid: &Data, tune: &TuneConfig) {
+    let name = prepared.config.data.name.as_deref().unwrap_or("data");
     let rows = |n: usize| grouped(n as u64);
-    let test = job.set.test.as_ref().map_or(String::new(), |t| format!(", {} held out", rows(t.rows())));
+    let test =
+        prepared.set.test.as_ref().map_or(String::new(), |t| format!(", {} held out", rows(t.rows())));
     say!(
         "{name}: {} rows to train, {} to compare models{test}, {} columns",
         rows(train.rows()),
         rows(valid.rows()),
-        job.set.train.cols()
+        prepared.set.train.cols()
     );
     let work = duration(tune.work.unwrap_or_default());
     match tune.time_budget {
@@ -136,7 +138,7 @@ fn introduce(job: &Job, train: &Data, valid: &Data, tune: &TuneConfig) {
 }
 
 /// The learning curve of the winner as metrics of a run, and its settings as a configuration of `train`.
-fn write_results(job: &Job, winner: &Record, trials: &Trials) -> Result {
+fn write_results(prepared: &Prepared, winner: &Record, trials: &Trials) -> Result {
     let mut line: Vec<&Record> = Vec::new();
     let mut place = Some((winner.trial, winner.stage));
     while let Some((trial, last)) = place {
@@ -154,8 +156,8 @@ fn write_results(job: &Job, winner: &Record, trials: &Trials) -> Result {
         Some(format!("{event}\n"))
     });
     let text: String = lines.collect();
-    run::write(&job.run.metrics(), true, text.as_bytes())?;
-    let mut best = Config { tune: None, ..job.config.clone() };
+    run::write(&prepared.run.metrics(), true, text.as_bytes())?;
+    let mut best = Config { tune: None, ..prepared.config.clone() };
     let s = &winner.setting;
     if best.machine.hidden.as_ref().is_some_and(|h| h.len() == 1) {
         best.machine.hidden = Some(vec![s.hidden]);
@@ -165,7 +167,7 @@ fn write_results(job: &Job, winner: &Record, trials: &Trials) -> Result {
     best.train.updates = Some(winner.updates);
     best.train.regulariser =
         Some(Regulariser { l1: s.l1, l2: s.l2, ..best.train.regulariser.unwrap_or_default() });
-    run::write(&job.run.dir.join("best.toml"), true, best.text()?.as_bytes())
+    run::write(&prepared.run.dir.join("best.toml"), true, best.text()?.as_bytes())
 }
 
 /// What was tried, the best first.
@@ -201,18 +203,18 @@ fn table(trials: &Trials, tuned: &Tuned<f32>) -> Result {
 }
 
 fn conclude(
-    job: &Job,
+    prepared: &Prepared,
     tuned: &Tuned<f32>,
     trials: &Trials,
     found: Option<&Evaluation>,
     searched: f64,
     common: &Common,
 ) -> Result {
-    let images = job.draw(&tuned.machine, common)?;
+    let images = prepared.draw(&tuned.machine, common)?;
     if common.json {
         let json: Value = json!({
-            "run": job.run.dir,
-            "model": job.run.model(),
+            "run": prepared.run.dir,
+            "model": prepared.run.model(),
             "winner": tuned.record,
             "trials": trials.records(),
             "finalists": tuned.finalists,
@@ -225,6 +227,6 @@ fn conclude(
     } else if common.quiet {
         Ok(())
     } else {
-        job.tell(found, images.as_deref())
+        prepared.tell(found, images.as_deref(), None)
     }
 }
