@@ -11,6 +11,18 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+/// The rows for the final likelihood of a model.
+#[derive(Args, Debug, Default)]
+#[command(next_help_heading = "Data")]
+pub(crate) struct TestArgs {
+    /// Data for the final likelihood [default: the test part, or a tenth of a file of 500 rows or more]
+    #[arg(long, value_name = "DATA")]
+    pub(crate) test: Option<String>,
+    /// Fraction of the rows to hold out for the test, or a file of row numbers; 0 holds out none
+    #[arg(long, value_name = "FRACTION|FILE")]
+    pub(crate) split: Option<String>,
+}
+
 /// How to read a table: the same flags for every command, the same keys in a configuration.
 #[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]

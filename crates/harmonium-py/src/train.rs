@@ -124,11 +124,7 @@ impl<T: Precise> Job<'_, T> {
     ) -> Result<(harmonium::Machine<T>, Archive, Value)> {
         let (start, machine, data, valid) = (Instant::now(), self.machine, self.data, self.valid);
         let seconds = self.time_budget;
-        let stop = || match seconds.is_some_and(|s| start.elapsed().as_secs_f64() > s) {
-            _ if link.stopped() => Some(StopReason::Interrupted),
-            true => Some(StopReason::TimeBudget { seconds }),
-            false => None,
-        };
+        let stop = || StopReason::due(link.stopped(), start, seconds);
         let (mut trainer, left_out) = self.trainer(link, &stop)?;
         if let Some(valid) = valid {
             trainer = trainer.with_valid(valid)?;

@@ -224,11 +224,7 @@ impl<'a, T: Real> Train<'a, T> {
         let (data, valid) = (data?, valid.transpose()?);
         let start = Instant::now();
         let seconds = budget.map(|b| b.as_secs_f64());
-        let stop = || match seconds.is_some_and(|s| start.elapsed().as_secs_f64() > s) {
-            _ if stopped() => Some(StopReason::Interrupted),
-            true => Some(StopReason::TimeBudget { seconds }),
-            false => None,
-        };
+        let stop = || StopReason::due(stopped(), start, seconds);
         let mut left_out = None;
         let mut trainer = match resume {
             Some(checkpoint) => Trainer::resume_with(machine.clone(), &data, checkpoint, hooks)?,

@@ -4,6 +4,7 @@ use super::{TrainPlan, Trainer};
 use crate::partition::Progress;
 use crate::{Real, Result};
 use std::fmt;
+use std::time::Instant;
 
 /// Something that happened in a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -85,6 +86,15 @@ pub enum StopReason {
 }
 
 impl StopReason {
+    /// Why a run that began at `start` has to stop now, if it has: it was `asked` to, or its time budget in seconds is used up.
+    pub fn due(asked: bool, start: Instant, budget: Option<f64>) -> Option<Self> {
+        let is_over = || budget.is_some_and(|seconds| start.elapsed().as_secs_f64() > seconds);
+        match asked {
+            true => Some(Self::Interrupted),
+            false => is_over().then_some(Self::TimeBudget { seconds: budget }),
+        }
+    }
+
     /// Its name in metrics and JSON.
     pub fn name(&self) -> &'static str {
         match self {

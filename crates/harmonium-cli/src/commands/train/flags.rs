@@ -3,7 +3,7 @@
 use super::job::Job;
 use crate::args::Common;
 use crate::config::Config;
-use crate::data::DataArgs;
+use crate::data::{DataArgs, TestArgs};
 use crate::error::{Failure, Result};
 use crate::run::{self, RunDirectory};
 use clap::Args;
@@ -40,12 +40,8 @@ pub(crate) struct TrainArgs {
     /// Data that decide which model is kept and when to stop
     #[arg(long, value_name = "DATA", help_heading = "Data")]
     valid: Option<String>,
-    /// Data for the final likelihood [default: the test part, or a tenth of a file of 500 rows or more]
-    #[arg(long, value_name = "DATA", help_heading = "Data")]
-    test: Option<String>,
-    /// Fraction of the rows to hold out for the test, or a file of row numbers; 0 holds out none
-    #[arg(long, value_name = "FRACTION|FILE", help_heading = "Data")]
-    split: Option<String>,
+    #[command(flatten)]
+    held_out: TestArgs,
     /// Which couplings there are [default: rbm]
     #[arg(long, value_name = "KIND", value_enum, help_heading = "Machine")]
     machine: Option<MachineKind>,
@@ -149,8 +145,8 @@ impl TrainArgs {
         let data = &mut config.data;
         data.name = self.data.or(data.name.take());
         data.valid = self.valid.or(data.valid.take());
-        data.test = self.test.or(data.test.take());
-        data.split = self.split.or(data.split.take());
+        data.test = self.held_out.test.or(data.test.take());
+        data.split = self.held_out.split.or(data.split.take());
         data.seed = common.seed.or(data.seed);
         data.read = self.read.or(std::mem::take(&mut data.read));
         let machine = &mut config.machine;

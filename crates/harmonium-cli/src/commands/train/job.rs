@@ -171,12 +171,7 @@ impl Job {
 
     /// A signal, or the end of the time that training may take.
     fn reason_to_stop(&self, stop: &Stop, start: Instant) -> Option<StopReason> {
-        let seconds = self.prepared.config.run.time_budget;
-        match seconds.is_some_and(|budget| start.elapsed().as_secs_f64() > budget) {
-            _ if stop.asked() => Some(StopReason::Interrupted),
-            true => Some(StopReason::TimeBudget { seconds }),
-            false => None,
-        }
+        StopReason::due(stop.asked(), start, self.prepared.config.run.time_budget)
     }
 
     fn train(

@@ -3,7 +3,7 @@
 use super::job;
 use crate::args::Common;
 use crate::config::{Config, TuneConfig};
-use crate::data::DataArgs;
+use crate::data::{DataArgs, TestArgs};
 use crate::error::{Failure, Result};
 use crate::run::{self, RunDirectory};
 use clap::Args;
@@ -45,12 +45,8 @@ pub(crate) struct TuneArgs {
     /// Data that decide which settings are best [default: a tenth of the training rows]
     #[arg(long, value_name = "DATA", help_heading = "Data")]
     valid: Option<String>,
-    /// Data for the final likelihood [default: the test part, or a tenth of a file's rows]
-    #[arg(long, value_name = "DATA", help_heading = "Data")]
-    test: Option<String>,
-    /// Fraction of the rows to hold out for the test, or a file of row numbers; 0 holds out none
-    #[arg(long, value_name = "FRACTION|FILE", help_heading = "Data")]
-    split: Option<String>,
+    #[command(flatten)]
+    held_out: TestArgs,
     /// Which couplings there are [default: rbm, or coupled-reals where columns are real]
     #[arg(long, value_name = "KIND", value_enum, help_heading = "Settings that are not searched")]
     machine: Option<MachineKind>,
@@ -119,8 +115,8 @@ impl TuneArgs {
         };
         let mut config = Config { tune: Some(tune), ..Config::default() };
         let data = &mut config.data;
-        (data.name, data.valid, data.test) = (Some(self.data), self.valid, self.test);
-        (data.split, data.seed, data.read) = (self.split, common.seed, self.read);
+        (data.name, data.valid, data.test) = (Some(self.data), self.valid, self.held_out.test);
+        (data.split, data.seed, data.read) = (self.held_out.split, common.seed, self.read);
         let machine = &mut config.machine;
         (machine.kind, machine.hidden) = (self.machine, self.hidden.map(|n| vec![n]));
         (machine.hidden_kind, machine.counts) = (self.hidden_kind, self.counts);

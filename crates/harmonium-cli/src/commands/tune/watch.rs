@@ -23,11 +23,7 @@ pub(super) struct Reporter<'a> {
 
 impl Watch<f32> for Reporter<'_> {
     fn stopped(&mut self) -> Option<StopReason> {
-        if self.stop.asked() {
-            return Some(StopReason::Interrupted);
-        }
-        let over = self.deadline.filter(|&d| self.start.elapsed().as_secs_f64() > d);
-        over.map(|seconds| StopReason::TimeBudget { seconds: Some(seconds) })
+        StopReason::due(self.stop.asked(), self.start, self.deadline)
     }
 
     fn finished(&mut self, r: &Record) -> Result<()> {
